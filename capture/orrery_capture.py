@@ -958,7 +958,7 @@ class record:
             model = Model(); ...; step()
 
     path: where the capture goes, .gz is compressed; None: nowhere, see .document after it.
-    step: which optimizer step to keep, from 0; None: the last.  steps: leave the block after so many (0: never).
+    step: which optimizer step to keep, from 0; None: the last.  steps: leave the block after this many (0: never).
     real: with real tensors and their data.  strict: item() is an error."""
 
     def __init__(self, path, world_size=1, rank=0, step=None, steps=0, real=False, strict=False, local_size=None):
@@ -1121,15 +1121,15 @@ def write(path, document):
 def _arguments(argv):
     p = argparse.ArgumentParser(
         prog="orrery_capture",
-        description="Run a training script as one rank of a job, without data and without a cluster, and write down "
+        description="Run a training script as one rank of a job, without data and without a cluster, and record "
         "every operator and collective of one step.",
         epilog="The file is read by 'orrery convert fx'.",
     )
     p.add_argument("--world-size", "-n", type=int, default=1, help="ranks of the job (default 1)")
-    p.add_argument("--local-size", type=int, help="ranks a node, for LOCAL_RANK (default: all)")
+    p.add_argument("--local-size", type=int, help="ranks per node, for LOCAL_RANK (default: all)")
     p.add_argument("--ranks", default="auto", help="auto: those that can differ; all; or a list: 0,8,16")
     p.add_argument("--step", type=int, help="which step to keep, from 0 (default: the last that was run)")
-    p.add_argument("--steps", type=int, default=2, help="leave the script after so many optimizer steps (default 2)")
+    p.add_argument("--steps", type=int, default=2, help="stop the script after this many optimizer steps (default 2)")
     p.add_argument("--output", "-o", default="capture.json.gz", help="default capture.json.gz")
     p.add_argument("--real", action="store_true", help="real tensors with data (slow; needs the memory)")
     p.add_argument("--strict", action="store_true", help="tensor.item() is an error")
@@ -1172,7 +1172,7 @@ def _run_ranks(a):
         try:
             ranks = [int(r) for r in ranks.split(",")]
         except ValueError:
-            raise CaptureError("--ranks %s: auto, all, or numbers with commas between" % ranks) from None
+            raise CaptureError("--ranks %s: auto, all, or comma-separated numbers" % ranks) from None
     with tempfile.TemporaryDirectory() as folder:
 
         def one(rank):

@@ -109,9 +109,9 @@ const cli_command cli_cmd_calibrate = {
     .name = "calibrate",
     .summary = "fit a machine or a chip to measurements",
     .description =
-        "Turns measurements into a file: 'orrery calibrate nccl' makes a machine of what "
-        "nccl-tests printed, 'orrery calibrate kernels' a chip of what orrery_measure.py wrote, "
-        "'orrery calibrate steps' a chip of the log of a training job.",
+        "Turns measurements into a file: 'orrery calibrate nccl' fits a machine to output of "
+        "nccl-tests, 'orrery calibrate kernels' a chip to output of orrery_measure.py, 'orrery "
+        "calibrate steps' a chip to the log of a training job.",
     .examples = examples,
     .see_also =
         "orrery-calibrate-kernels(1), orrery-calibrate-nccl(1), orrery-calibrate-steps(1), orrery-machine(1), orrery-nccl-tests(1)",

@@ -200,7 +200,7 @@ static orr_code check_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_check = {
     .name = "check",
-    .summary = "find errors in traces, and repair what can be repaired",
+    .summary = "find errors in traces and repair them where possible",
     .description =
         "Reads traces and reports damage, cycles, missing parents, duplicate ids and bad attributes, each "
         "with file, byte and node; across ranks, mismatched collectives and messages.  In a GOAL schedule: ranks that do not exist, "

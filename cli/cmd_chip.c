@@ -169,7 +169,7 @@ static orr_code time_file(printer *p, const char *path, orr_error *err)
         if (n == strlen(text) && n == sizeof text - 1)
             code = orr_fail(err, ORR_EINPUT, &w, "the line is longer than %zu bytes", n);
         else if (n == strlen(text) && !feof(f)) /* fgets went on, strlen did not */
-            code = orr_fail(err, ORR_EINPUT, &w, "a byte of zero: this is not text");
+            code = orr_fail(err, ORR_EINPUT, &w, "not text: contains a zero byte");
         else if (n && text[0] != '#')
             code = time_kernels(p, (orr_str){text, n}, path, line, err);
     }
@@ -177,7 +177,7 @@ static orr_code time_file(printer *p, const char *path, orr_error *err)
         code = orr_fail(err, ORR_EIO, &(orr_where){0}, "%s: cannot be read", path);
     if (!code && p->count == before) {
         const orr_where w = orr_where_line(path, line ? line : 1, 1);
-        code = orr_fail(err, ORR_EINPUT, &w, "the file ends without a kernel");
+        code = orr_fail(err, ORR_EINPUT, &w, "the file has no kernels");
     }
     if (!is_stdin)
         fclose(f);

@@ -340,7 +340,7 @@ static orr_code count_ranks(const cli_context *c, const dims *d, uint32_t *out, 
         return cli_misuse(err, "--dims %s makes more than %d ranks", cli_text(c, "dims"),
                           RANKS_MAX);
     if (d->has_sizes && ranks != d->product)
-        return cli_misuse(err, "--dims %s does not make up --npus %s", cli_text(c, "dims"),
+        return cli_misuse(err, "the product of --dims %s is not --npus %s", cli_text(c, "dims"),
                           cli_text(c, "npus"));
     *out = (uint32_t)ranks;
     return ORR_OK;

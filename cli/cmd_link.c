@@ -129,10 +129,8 @@ static void say_later(const cli_context *c,
 {
     char text[CLI_NODES_ROOM];
     if (count)
-        cli_note(
-            c,
-            "%s: warning: a parent that does not come before its child, as in a cycle: node%s %s\n",
-            path, count == 1 ? "" : "s", cli_nodes_text(nodes, count, text));
+        cli_note(c, "%s: warning: parent does not precede its child, as in a cycle: node%s %s\n",
+                 path, count == 1 ? "" : "s", cli_nodes_text(nodes, count, text));
 }
 
 static void say_other_kinds(const cli_context *c, const orr_link_job *job)
@@ -140,8 +138,7 @@ static void say_other_kinds(const cli_context *c, const orr_link_job *job)
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
         const orr_link_rank *r = orr_link_job_rank(job, i);
         if (r->counts.other_kinds[0])
-            cli_note(c, "%s: categories that are not known: %s\n", r->device,
-                     r->counts.other_kinds);
+            cli_note(c, "%s: unknown categories: %s\n", r->device, r->counts.other_kinds);
     }
 }
 
@@ -222,13 +219,13 @@ static void say_ranks(const cli_context *c, const orr_link_job *job)
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++) {
         const orr_link_rank *r = orr_link_job_rank(job, i);
         cli_note(c, "rank %" PRIu32 "%s: %s%s%s", r->rank,
-                 r->is_guessed ? " (by the order of names)" : "", r->host ? r->host : "",
+                 r->is_guessed ? " (in order of file names)" : "", r->host ? r->host : "",
                  r->host && r->device ? " + " : "", r->device ? r->device : "");
         if (r->is_aligned)
             cli_note(c, "; clock %+.3f us, by %" PRIu64 " collectives", (double)r->clock_ns / 1000,
                      r->shared);
         if ((has_host && !r->host) || (has_device && !r->device))
-            cli_note(c, "; warning: no %s trace, which others have", r->host ? "device" : "host");
+            cli_note(c, "; warning: no %s trace, unlike other ranks", r->host ? "device" : "host");
         cli_note(c, "\n");
     }
 }
@@ -249,8 +246,9 @@ static void say_job(const cli_context *c, const orr_link_job *job)
                  orr_link_job_inferred(job));
     if (orr_link_job_unknown(job))
         cli_note(c,
-                 "%10" PRIu64 "  warning: collectives whose group is not recorded, taken as of all "
-                 "ranks; link all ranks at once to find it: orrery link --ranks FOLDER\n",
+                 "%10" PRIu64 "  warning: collectives without a recorded group, assumed to span "
+                 "all ranks; link all ranks at once to find it: orrery link --ranks "
+                 "FOLDER\n",
                  orr_link_job_unknown(job));
     cli_host_range host = {.ranks = 0};
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)

@@ -320,7 +320,7 @@ const cli_command cli_cmd_machine = {
         "A machine is a chip, a node of several devices and the network between nodes, in one "
         "file.  The built-in ones give the source of each figure.  --machine NAME[:N] of "
         "other commands takes the same names and files; N is the number of nodes, and "
-        "NAME:N,KEY=VALUE changes figures, as dgx-h100:16,scale_up.bandwidth=900GB/s.",
+        "NAME:N,KEY=VALUE changes figures, such as dgx-h100:16,scale_up.bandwidth=900GB/s.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

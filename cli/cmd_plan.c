@@ -1249,11 +1249,12 @@ const cli_command cli_cmd_plan = {
     .summary = "search for the best parallelism of a model on a machine",
     .description =
         "Searches every legal way to spread a training step over a machine: tensor, context, pipeline, data and "
-        "expert parallelism, ZeRO, micro-batch, pipeline schedule, recomputation, sequence parallelism. Plans that do not fit "
-        "into memory are dropped, the others are simulated in the order of a lower bound, until none of those left "
-        "can be among the best.\n\n"
-        "Prints the best plans with their 90 % intervals, what costs them time, what faster parts would buy the best "
-        "one, and the commands that reproduce each. Ctrl-C prints the best so far.",
+        "expert parallelism, ZeRO, micro-batch, pipeline schedule, recomputation, sequence "
+        "parallelism. Plans that do not fit into memory are dropped; the others are simulated in "
+        "order of a lower bound, until no remaining plan can be among the best.\n\n"
+        "Prints the best plans with their 90 % intervals, what costs them time, what faster "
+        "hardware would gain the best one, and the commands that reproduce each. Ctrl-C prints "
+        "the best so far.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -128,8 +128,8 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
     /* Messages of rings and trees know nothing of NVLS or of the library's measured rates. */
     if (!brings_schedule(c))
         cli_note(c,
-                 "jobs run message by message (%s): collectives are those of the system's "
-                 "algorithms, without NCCL's measured times; compare with one job run the same way "
+                 "jobs are simulated message by message (%s): collectives use the system's "
+                 "algorithms, not NCCL's measured times; compare with one job run the same way "
                  "(--hosts N)\n",
                  why);
     code = orr_goal_traces(g, c->args[0], out, err);
@@ -431,8 +431,8 @@ static const cli_option options[] = {
     {"hardware", 0, "CHIP",
      "time compute on this measured chip (h200, a100, ...), or on one of 'orrery calibrate kernels'"},
     {"software", 0, "NAME",
-     "issue kernels as fast as this software does, NAME:1.3: on a slower host; default: as the "
-     "traces say"},
+     "issue kernels as fast as this software does; NAME:1.3: on a host 1.3 times slower; default: "
+     "as in the traces"},
     {"memory", 'm', "FILE", "remote memory file of ASTRA-sim (JSON)"},
     {"groups", 'g', "FILE", "communicator groups (JSON)"},
     {"plan", 0, "FILES",
@@ -460,7 +460,8 @@ static const cli_option options[] = {
     {"logical", 0, "FILE", "packet: logical dimensions of the ranks (JSON); default: one",
      .needs = ORR_RUN_SYSTEM},
     {"flows", 0, "FILE",
-     "packet: run flows, not traces: of this file (ns-3, htsim's .cm), or of the configuration",
+     "packet: run the flows of this file (ns-3, htsim's .cm) or of the configuration instead of "
+     "traces",
      .implied = "", .needs = ORR_RUN_PACKETS | ONE_RUN},
     {"loggops", 0, "PARAMETERS",
      "default, ai, hpc, or L=2500,o=1500,g=1000,G=6,O=0,S=65535 (ns, bytes)",
@@ -504,8 +505,8 @@ static const cli_option options[] = {
     {"csv", 0, "FILE", "write results as CSV, one row per rank", .needs = ORR_RUN_ROWS | ONE_RUN,
      .kind = CLI_OUTPUT},
     {"csv-ranks", 0, "all|alike",
-     "alike: one row for all ranks with the same figures, which says for which ranks it stands",
-     .fallback = "all", .needs = ORR_RUN_ROWS | ONE_RUN, .with = "csv"},
+     "alike: one row per group of ranks with the same figures; it lists them", .fallback = "all",
+     .needs = ORR_RUN_ROWS | ONE_RUN, .with = "csv"},
     {"links", 0, "FILE", "write the traffic of every link as CSV", .needs = ORR_RUN_LINKS | ONE_RUN,
      .kind = CLI_OUTPUT},
     {"timeline", 0, "FILE", "write a timeline for Perfetto (JSON; also .gz, .zst)",
@@ -513,7 +514,7 @@ static const cli_option options[] = {
     {"timeline-detail", 0, "nodes|phases", "phases: also record the phases of collectives",
      .fallback = "nodes", .needs = ORR_RUN_PHASES | ONE_RUN, .with = "timeline"},
     {"timeline-ranks", 0, "auto|all|alike",
-     "alike: one of the ranks that do the same at the same times; auto: when all were too many spans",
+     "alike: one rank of each group with identical times; auto: alike if all have too many spans",
      .fallback = "auto", .needs = ORR_RUN_SPANS | ONE_RUN, .with = "timeline"},
     {"gantt", 0, NULL, "draw the timeline as text", .needs = ORR_RUN_SPANS | ONE_RUN},
     {"critical-path", 0, "N", "show the critical path and its N longest steps", CLI_COUNT, 1,

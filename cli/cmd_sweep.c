@@ -841,11 +841,11 @@ const cli_command cli_cmd_sweep = {
     .summary = "run a command for many values of its options",
     .description =
         "SPEC says which commands to run, and which of their options vary: lists, ranges, samples, "
-        "constraints (docs/format/sweep.md).  Points run on all cores, each in its own process; results go "
-        "into one SQLite file as they come.  Interrupted or killed, the same command continues; equal "
-        "points are computed once.\n\n"
-        "Under mpirun or srun the processes share the points.  --shard computes a part, for job arrays; "
-        "merge puts the parts together.",
+        "constraints (docs/format/sweep.md).  Points run on all cores, each in its own process; "
+        "results go into one SQLite file as they arrive.  After an interruption, the same command "
+        "continues; identical points are computed once.\n\n"
+        "Under mpirun or srun the processes share the points.  --shard computes a part, for job "
+        "arrays; merge combines the parts.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

@@ -250,7 +250,7 @@ static orr_code view_json(const cli_context *c,
     if (!format)
         format = has_tail(to, ".jsonl") ? "jsonl" : "json";
     if (!orr_view_form_find(orr_str_of(format), &opt.form))
-        return orr_fail(err, ORR_EBUG, NULL, "the library does not know the format '%s'", format);
+        return orr_fail(err, ORR_EBUG, NULL, "unknown format '%s'", format);
     return orr_view_json(t, to, &opt, err);
 }
 
@@ -277,7 +277,7 @@ static orr_code read_graph_options(const cli_context *c,
         out->rules = old->view;
     }
     if (!orr_graph_form_find(orr_str_of(c->args[0]), &out->form))
-        return orr_fail(err, ORR_EBUG, NULL, "the library does not know the form '%s'", c->args[0]);
+        return orr_fail(err, ORR_EBUG, NULL, "unknown form '%s'", c->args[0]);
     for (unsigned i = 0; i < sizeof clusters / sizeof *clusters; i++)
         if (strcmp(clusters[i], cli_text(c, "cluster")) == 0)
             out->cluster = (orr_graph_cluster)i;

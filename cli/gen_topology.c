@@ -152,8 +152,7 @@ static orr_code find_shape(const char *name, size_t *out, orr_error *err)
             return ORR_OK;
         }
     }
-    return cli_misuse(
-        err, "there is no shape \"%s\"; 'orrery gen topology --list' shows those there are", name);
+    return cli_misuse(err, "unknown shape '%s'; see 'orrery gen topology --list'", name);
 }
 
 /* A value goes into a YAML file as it is, so it must be a plain word; "8x8" and "1us,2us" are
@@ -184,9 +183,7 @@ static orr_code describe(const cli_context *c, size_t shape, char text[TEXT_ROOM
         const bool is_given = cli_given(c, option);
         if (is_given && !(knobs[i].taken & shapes[shape].bit))
             return cli_misuse(
-                err,
-                "%s has no use for --%s; 'orrery gen topology --list %s' shows what it "
-                "takes",
+                err, "%s does not use --%s; 'orrery gen topology --list %s' lists its options",
                 shapes[shape].name, option, shapes[shape].name);
         if (!is_given && knobs[i].needed & shapes[shape].bit)
             return cli_misuse(err, "%s needs --%s", shapes[shape].name, option);
@@ -333,10 +330,9 @@ static orr_code check_use(const cli_context *c, bool has_shape, orr_error *err)
 {
     const char *gpu = cli_text(c, "gpu-type");
     if (has_shape == cli_given(c, "from"))
-        return cli_misuse(
-            err, has_shape ? "either SHAPE or --from FILE, not both"
-                           : "missing argument: SHAPE; 'orrery gen topology --list' shows what "
-                             "there is");
+        return cli_misuse(err, has_shape
+                                   ? "either SHAPE or --from FILE, not both"
+                                   : "missing argument: SHAPE; see 'orrery gen topology --list'");
     if (!cli_given(c, "output"))
         return cli_misuse(err, "missing option: --output FILE");
     if (cli_flag(c, "json") && strcmp(cli_text(c, "output"), "-") == 0)

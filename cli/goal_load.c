@@ -227,7 +227,7 @@ orr_code cli_job_traces(cli_context *c, orr_set **out, const char **why, orr_err
 {
     orr_goal_machine m;
     /* Groups of a file are those of one job. */
-    job_list l = {.why = cli_given(c, "groups") ? "--groups is of one job" : NULL};
+    job_list l = {.why = cli_given(c, "groups") ? "--groups belongs to one job" : NULL};
     *out = NULL;
     orr_code code = machine_wanted(c, &m, err);
     if (!code && !l.why)

@@ -544,7 +544,7 @@ static void print_examples(const cli_command *command)
 {
     puts(".Sh EXIT STATUS");
     puts("0 on success, 1 when the answer is no, 2 for a wrong command line, 3 for bad input,");
-    puts("4 when the system refuses, 130 when interrupted; see");
+    puts("4 for a system error, 130 when interrupted; see");
     puts(".Xr orrery 1 .");
     puts(".Sh EXAMPLES");
     for (const cli_example *e = command->examples; e && e->line; e++) {

@@ -45,7 +45,7 @@ function groupBar(row, longest) {
 export function breakdownPanel(run) {
     const rows = listOf(run.breakdown).filter((row) => row.total_ns !== 0);
     if (rows.length === 0) {
-        return missingPanel('breakdown', 'Where the time went', 'No breakdown is known: it is made from spans that last, and this run has none.');
+        return missingPanel('breakdown', 'Where the time went', 'No breakdown: this run has no spans with a duration.');
     }
     const longest = Math.max(1, ...rows.map((row) => row.total_ns ?? 0));
     const used = SHARES.filter((share) => rows.some((row) => figureOf(row, share.key) > 0));

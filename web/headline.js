@@ -24,11 +24,11 @@ function flowFigures(run) {
     if (run.kind !== 'flows' || !g) return [];
     const lost = (g.dropped ?? 0) + (g.trimmed ?? 0) + (g.lost ?? 0);
     return [
-        figure('Flows', countText(g.flows_done), g.flows_done === g.flows ? 'all of them done' : `done of ${countText(g.flows)}`, 'Flows of which all bytes were acknowledged'),
-        figure('Data', sizeText(g.data_bytes), `${roughText(g.data_packets)} packets`, 'Without headers, with what was sent again'),
+        figure('Flows', countText(g.flows_done), g.flows_done === g.flows ? 'all of them done' : `done of ${countText(g.flows)}`, 'Flows with all bytes acknowledged'),
+        figure('Data', sizeText(g.data_bytes), `${roughText(g.data_packets)} packets`, 'Without headers, including retransmissions'),
         isKnown(all?.slowdown_p99) ? figure('Slowdown', `${all.slowdown_p99.toFixed(2)}\u00a0\u00d7`, `p99; the median is ${all.slowdown_p50?.toFixed(2)}\u00a0\u00d7`, 'Time of a flow over its ideal time, alone on the network') : null,
         figure('Pauses', roughText(g.pauses), `at ${countText(g.paused_ports)} ports`, 'PFC pause frames received'),
-        figure('Lost', roughText(lost), `packets; ${sizeText(g.retransmitted_bytes)} sent again`, 'Dropped for want of buffer, cut to their headers, or lost on links'),
+        figure('Lost', roughText(lost), `packets; ${sizeText(g.retransmitted_bytes)} retransmitted`, 'Dropped by full buffers, trimmed to headers, or lost on links'),
         figure('Network', countText(g.hosts), `hosts, ${countText(g.switches)} switches, ${countText(g.links)} links`, 'Hosts that can send and receive'),
     ];
 }

@@ -95,7 +95,7 @@ function addCrosshair(chart, range, series, words, start) {
 /** @param {Run} run */
 export function memoryPanel(run) {
     const series = listOf(run.memory?.series).filter((one) => one.t_ns?.length > 0);
-    if (series.length === 0) return missingPanel('memory', 'Memory', 'Neither the timeline nor the traces say how much memory is held. Traces of orrery stage do.');
+    if (series.length === 0) return missingPanel('memory', 'Memory', 'Neither the timeline nor the traces record memory in use. Traces of orrery stage do.');
     const capacity = run.memory?.capacity_bytes;
     const sorted = [...series].sort((a, b) => (b.peak_bytes ?? 0) - (a.peak_bytes ?? 0));
     const peak = Math.max(1, ...series.map((one) => one.peak_bytes ?? one.bytes.reduce((a, b) => Math.max(a, b), 0)));

@@ -10,7 +10,7 @@ import {isKnown, shareText, timeText} from './units.js';
 /** @param {Run} run */
 export function pipelinePanel(run) {
     const stages = listOf(run.pipeline?.stages).filter((stage) => (stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0) > 0);
-    if (stages.length === 0) return missingPanel('pipeline', 'Pipeline', 'No pipeline stages were found: groups of ranks that hand their work on to the next.');
+    if (stages.length === 0) return missingPanel('pipeline', 'Pipeline', 'No pipeline stages were found: groups of ranks that pass their work to the next.');
     const share = run.pipeline?.bubble_share;
     const whole = Math.max(1, ...stages.map((stage) => (stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0)));
     return panel('pipeline', 'Pipeline', isKnown(share) ? `For ${shareText(share)} of the time a stage neither works nor moves data: bubbles, waits for peers, idle.` : 'Time in which a stage waits for the others.',

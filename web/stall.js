@@ -9,6 +9,6 @@ import {listOf} from './panel.js';
 export function stallPanel(run) {
     if (!run.stall) return null;
     return el('section', {class: 'panel stall', id: 'stall', 'data-title': 'Stall', role: 'alert', 'aria-labelledby': 'stall-title'},
-        el('h2', {id: 'stall-title'}, el('span', {class: 'stall-mark', 'aria-hidden': 'true'}, '!'), run.stall.title ? `Stalled: ${run.stall.title}` : 'The run came to a halt'),
+        el('h2', {id: 'stall-title'}, el('span', {class: 'stall-mark', 'aria-hidden': 'true'}, '!'), run.stall.title ? `Stalled: ${run.stall.title}` : 'The run deadlocked'),
         el('pre', {}, listOf(run.stall.lines).join('\n')));
 }

@@ -46,7 +46,7 @@ class SweepPage {
         const {points, failed, open} = table.counts;
         const panels = [
             panel('result', 'Best points', `${countOf(points, 'point')} of orrery ${table.commands}; ${countText(failed)} failed, ${countText(open)} not computed`, this.parts.best),
-            panel('filters', 'Filters', 'Everything below shows what they let through.', ...this.filterFields(), this.parts.count),
+            panel('filters', 'Filters', 'Everything below shows the points that pass them.', ...this.filterFields(), this.parts.count),
             panel('plot', 'Plot', 'Click on a point for its figures.', this.plotFields(), this.parts.plot, this.parts.picked),
             panel('parallel', 'All axes', 'Each point is a line; the ten best are emphasized.', this.parts.parallel),
             panel('points', 'Points', 'Click on a heading to sort.', this.parts.rows),

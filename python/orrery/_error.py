@@ -7,11 +7,11 @@ from typing import Any, List, Optional, Tuple
 
 
 class Error(Exception):
-    """Something that cannot be read, run or written, with its place.
+    """Something that cannot be read, run or written, with its location.
 
-    code is "input" (the file is malformed), "usage" (what was asked for is impossible), "io" (the system refused),
-    "bug" or "stopped".  path, byte, line and column say where in the input; what does not apply is None.  stall has a
-    line for each rank that waits, when a run could not go on; result is what is known at a limit.
+    code is "input" (the file is malformed), "usage" (an invalid request), "io" (a system error),
+    "bug" or "stopped".  path, byte, line and column locate it in the input; those that do not apply are None.  After a
+    deadlock, stall has a line per waiting rank; result is the partial result of a run that reached a limit.
     """
 
     def __init__(self, text: str, message: Optional[str] = None, code: str = "usage", path: str = "", byte: int = -1,

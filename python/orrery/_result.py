@@ -159,7 +159,7 @@ class Result(_core.Run):
 
     @property
     def steps(self) -> Dict[str, float]:
-        """Of run(steps=100): how many were asked for and simulated, and total_ns of all, first_ns and last_ns of one.
+        """Of run(steps=100): how many were requested and simulated, and total_ns of all, first_ns and last_ns of one.
 
         Everything else that a result has is of the last step.
         """

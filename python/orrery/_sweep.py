@@ -35,7 +35,7 @@ class Sweep:
 
     def rows(self, where: Optional[str] = None, *, sort: Optional[str] = None,
              columns: Union[None, str, Sequence[str]] = None, limit: int = 0, failed: bool = False) -> List[Dict[str, Any]]:
-        """Results as dictionaries: axes, measures, and all that the commands said.
+        """Results as dictionaries: axes, measures, and all output of the commands.
 
         where and sort are expressions over columns ("tp <= 8 and fits", "-throughput.tokens_per_s").
         """

@@ -375,7 +375,7 @@ class Set(_core.Set):
         return (self[rank] for rank in range(len(self)))
 
     def nodes(self) -> Iterator[Tuple[int, Node]]:
-        """(rank, node) of all nodes of all ranks, made as they are asked for."""
+        """(rank, node) of all nodes of all ranks, created on demand."""
         for rank, trace in enumerate(self):
             for node in trace:
                 yield rank, node
@@ -458,7 +458,7 @@ class Set(_core.Set):
 def open(path: Path, *, keep_going: bool = False, keep_unknown: bool = False, threads: int = 0) -> Set:
     """Opens traces: a file, a prefix P of P.0.et, P.1.et, ..., a directory, or an .orr file.
 
-    keep_going: a rank that cannot be read raises when it is asked for, not now.  keep_unknown: node types without a
+    keep_going: a rank that cannot be read raises when it is accessed, not now.  keep_unknown: node types without a
     name are kept as numbers.  threads: 0 is one per core.
     """
     options = {"keep_going": keep_going, "keep_unknown": keep_unknown, "threads": threads}

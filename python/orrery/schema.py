@@ -364,7 +364,7 @@ class IOInfo(_Message):
 
 
 class Node(_Message):
-    """One operation.  Fields of a node that was read are decoded when they are asked for."""
+    """One operation.  Fields of a node that was read are decoded on demand."""
 
     __slots__ = ("id", "name", "type", "ctrl_deps", "data_deps", "start_time_micros", "duration_micros", "inputs",
                  "outputs", "attr", "_from")

@@ -297,7 +297,7 @@ static chk_class class_of(const node_check *n, const some_ranks *who)
 
 static const char *others(const some_ranks *who)
 {
-    return who->is_mixed ? "; the other ranks have other such values" : "";
+    return who->is_mixed ? "; other ranks have other invalid values" : "";
 }
 
 static void report_negative_peer(const node_check *n, const some_ranks *who, int key, int64_t v)
@@ -373,7 +373,7 @@ static void check_own_rank(node_check *n, int key, orr_hole_field field, const i
         return;
     if (n->cls->rank_count > 1 && !n->cls->holes) {
         chk_add(n->k, n->cls, ORR_CHECK_OWN_RANK, n->node,
-                "%s is %" PRId64 " in all %u equal ranks, but should be each one's own",
+                "%s is %" PRId64 " in all %u identical ranks, but should differ from rank to rank",
                 known_name(key), v, n->cls->rank_count);
         return;
     }
@@ -407,7 +407,7 @@ static void check_type(node_check *n, uint32_t type)
         report_missing(n, ORR_CHECK_MISSING_SIZE, CHK_KNOWN_TENSOR_SIZE, "a memory node");
     else if (type >= ORR_NODE_TYPE_COUNT)
         chk_add(n->k, n->cls, ORR_CHECK_UNKNOWN_TYPE, n->node,
-                "the node type is %u, which has no meaning", type);
+                "the node type is %u, which does not exist", type);
 }
 
 /* As in reading: the pages of records that are done may go, so that a large file does not fill the

@@ -823,7 +823,7 @@ static void feed_units(const course *o)
     feed f = {.o = o, .k = o->k};
     if (is_too_large(o)) {
         chk_add_note(o->k, "the order of collectives is not compared: too many ranks are in "
-                           "groups of which no two are alike");
+                           "groups that all differ");
         return;
     }
     o->k->no_memory |= !build_feed(&f);

@@ -317,7 +317,7 @@ static void check_ids(chk_run *k, const chk_class *cls)
         if (last == i)
             continue;
         chk_add(k, cls, ORR_CHECK_DUPLICATE_ID, i,
-                "the id is used again by a later node, %s; dependencies mean the last one",
+                "the id is used again by a later node, %s; dependencies refer to the last one",
                 chk_is_kept(k, ORR_CHECK_DUPLICATE_ID) ? chk_node_words(k, cls, last) : "");
     }
 }

@@ -189,7 +189,7 @@ static orr_code salvage_file(chk_run *k,
     if (!*out) {
         if (code == ORR_OK || code == ORR_EINPUT)
             *err = *why;
-        return code == ORR_ENOMEM ? code : orr_because(err, ORR_EINPUT, "nothing can be saved");
+        return code == ORR_ENOMEM ? code : orr_because(err, ORR_EINPUT, "nothing can be recovered");
     }
     s.first_bad = s.sound;
     code = read_rest(&s, bytes, out, err);

@@ -832,7 +832,8 @@ static orr_code choose(check_job *j, orr_error *err)
     if (item->level == ORR_PLAN_PACKETS)
         return do_pieces(j, false, err);
     snprintf(item->why, sizeof item->why,
-             "the smallest step of its shape needs a budget of %.2g s, the whole one of %.2g s",
+             "the shortest step with this parallelism needs a budget of %.2g s, the full step one "
+             "of %.2g s",
              least, whole);
     return ORR_OK;
 }

@@ -1137,8 +1137,8 @@ static orr_code refuse(const space *x, orr_error *err)
     return orr_fail(
         err, ORR_EUSAGE, NULL,
         "no plan is left with %s, and no single constraint is the cause: tp x cp x pp x dp "
-        "must be the %u devices, chunks go with the interleaved schedule, ep with experts, "
-        "and ZeRO with several data-parallel ranks",
+        "must be the %u devices, chunks require the interleaved schedule, ep requires experts, "
+        "and ZeRO several data-parallel ranks",
         fixed, orr_machine_devices(&s->machine));
 }
 

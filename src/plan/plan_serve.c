@@ -202,8 +202,8 @@ static orr_code keep_good(serving *x, orr_error *err)
                         o->model->name, orr_machine_devices(&x->machine), x->machine.name);
     return orr_fail(
         err, ORR_EUSAGE, NULL,
-        "%zu plans fit, and the limit on the %s token removes the last: the least is %.3g ms for the first "
-        "and %.3g ms for the next one",
+        "%zu plans fit, but none meets the limit on the %s token: the shortest times are %.3g ms "
+        "for the first and %.3g ms for the next one",
         fitting, quick ? "next" : "first", best_ttft * 1e3, best_tpot * 1e3);
 }
 

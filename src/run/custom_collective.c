@@ -222,7 +222,7 @@ static orr_code check_program(const program *p, orr_error *err)
         return orr_fail(err, ORR_EINPUT, &w, "the trace of a custom collective has no nodes");
     if (c->duplicate_ids || c->data_missing || c->ctrl_missing)
         return orr_fail(err, ORR_EINPUT, &w,
-                        "duplicate ids or missing parents; orrery check says which");
+                        "duplicate ids or missing parents; 'orrery check' lists them");
     return ORR_OK;
 }
 

@@ -39,7 +39,7 @@ static orr_code refuse_unsound(const orr_trace *t, const orr_rules_run *rules, o
     if (c->count == 0)
         return refuse(t, "the trace has no nodes", err);
     if (c->duplicate_ids && !rules->merges_equal_ids)
-        return refuse(t, "two nodes have the same id; orrery check says which", err);
+        return refuse(t, "two nodes have the same id; 'orrery check' lists them", err);
     for (uint32_t i = 0; i < c->count && c->data_missing; i++) {
         bool is_missing = false;
         for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)

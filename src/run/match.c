@@ -266,7 +266,7 @@ ORR_APART void refuse_message(orr_sim *s, key k)
     orr_error err;
     const char *why = k.size == 0      ? "a message of 0 bytes"
                       : k.src == k.dst ? "a message to itself"
-                                       : "a message to a rank that is not there";
+                                       : "a message to a rank that does not exist";
     const orr_code bad =
         orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)", k.src,
                  why, k.dst, k.tag, (unsigned long long)k.size);

@@ -1277,7 +1277,7 @@ static const char *find_obstacle(const orr_sim *s)
         return "events are limited";
     if (s->opt.records_goal || s->opt.trace_log || s->system.trace_enabled || s->opt.logging ||
         s->system.track_local_mem)
-        return "events are recorded in the order of all";
+        return "events are recorded in global order";
     if (has_links(s) && !can_divide_links(s))
         return "routes depend on the order of all messages";
     if (s->net_ops != &orr__net_unaware && !has_links(s))

@@ -644,7 +644,7 @@ static orr_code explain_exchange(const orr_sim *s, orr_code code, orr_error *err
     if (!is_network || !is_system)
         return code;
     return orr_fail(err, ORR_EINPUT, NULL,
-                    "these look exchanged: %s is a network file, given as the system, and %s is a "
+                    "these look swapped: %s is a network file, given as the system, and %s is a "
                     "system file, given as the network",
                     s->opt.system, s->opt.network);
 }

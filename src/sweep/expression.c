@@ -160,7 +160,7 @@ static orr_code read_text(expr_reader *r, uint32_t *out)
     const char quote = *r->at, *from = r->at + 1;
     const char *to = memchr(from, quote, (size_t)(r->end - from));
     if (!to)
-        return refuse_at(r, r->at, "a text that does not end");
+        return refuse_at(r, r->at, "unterminated text");
     r->at = to + 1;
     const orr_str text = {.ptr = from, .len = (size_t)(to - from)};
     return add_node(r, (expr_node){.kind = N_CONSTANT, .value = {SWP_TEXT, 0, text}}, out);

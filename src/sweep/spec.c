@@ -467,12 +467,12 @@ static orr_code read_point(
     orr_sweep *s, orr_yaml_value v, orr_yaml_value first, swp_axis *axis, orr_error *err)
 {
     if (orr_yaml_type_of(v) != ORR_YAML_MAP || orr_yaml_count(v) != axis->width)
-        return fail_at(v, err, "points: each has the same names");
+        return fail_at(v, err, "points: all must have the same names");
     for (uint32_t k = 0; k < axis->width; k++) {
         orr_yaml_value x;
         const char *name = s->names[axis->names[k]].name;
         if (!orr_yaml_find(v, name, &x) || orr_yaml_type_of(x) != ORR_YAML_SCALAR)
-            return fail_at(v, err, "points: each has the same names, with one value each");
+            return fail_at(v, err, "points: all must have the same names, with one value each");
         if (!(axis->values[axis->count * axis->width + k] = keep(s, orr_yaml_text(x))))
             return orr_no_memory(err);
     }
@@ -823,7 +823,7 @@ static orr_code read_entry(
         return orr_no_memory(err);
     for (uint32_t i = 0; i < s->rows_count; i++)
         if (strcmp(s->rows[i].name, r->name) == 0)
-            return fail_at(key, err, "this name is given twice");
+            return fail_at(key, err, "duplicate name");
     if (orr_yaml_find(v, "take", &x))
         code = read_take(s, x, r, err);
     return !code && orr_yaml_find(v, "where", &x) ? read_where(s, x, r, err) : code;

@@ -38,7 +38,7 @@ static orr_code take_lock(swp_store *st, orr_error *err)
     const orr_where w = orr_where_line(st->path, 0, 0);
     const orr_code code = orr_lock_take(st->lock_path, LOCK_WAIT_MS, &st->lock, err);
     if (code == ORR_END)
-        return orr_fail(err, ORR_EIO, &w, "another sweep is running into this file");
+        return orr_fail(err, ORR_EIO, &w, "another sweep is writing to this file");
     if (code && err)
         err->where = w;
     return code;
@@ -311,14 +311,14 @@ static orr_code check_same(const swp_store *st,
         code = swp_store_head(st->db, "spec_hash", a, &spec, err);
     if (!code && spec && strcmp(spec, hash) != 0)
         return orr_fail(err, ORR_EINPUT, &w,
-                        "this is the database of another sweep than %s; give another file with -o, "
-                        "and this one with --cache to use its results",
+                        "this database belongs to another sweep than %s; give another file with "
+                        "-o, and this one with --cache to use its results",
                         s->path);
     if (!code)
         code = swp_store_head(st->db, "program", a, &program, err);
     if (!code && program && strcmp(program, s->hooks->program) != 0 && !recomputes)
         return orr_fail(err, ORR_EINPUT, &w,
-                        "computed by %s, and this is %s; --recompute computes its points again",
+                        "computed by %s, but this is %s; --recompute computes its points again",
                         program, s->hooks->program);
     return code;
 }

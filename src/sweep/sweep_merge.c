@@ -35,7 +35,7 @@ static orr_code check_source(merge_job *m, orr_sqlite *db, const char *path)
     if (m->spec && strcmp(m->spec, spec) != 0)
         return orr_fail(m->err, ORR_EINPUT, &w, "this is the database of another sweep");
     if (m->program && strcmp(m->program, program) != 0)
-        return orr_fail(m->err, ORR_EINPUT, &w, "computed by %s, and the others by %s", program,
+        return orr_fail(m->err, ORR_EINPUT, &w, "computed by %s, but the others by %s", program,
                         m->program);
     m->spec = spec;
     m->program = program;
@@ -165,7 +165,7 @@ orr_code orr_sweep_merge(
         }
     if (!code && swp_store_is_locked(to)) {
         const orr_where w = orr_where_line(to, 0, 0);
-        code = orr_fail(err, ORR_EIO, &w, "a sweep is running into this file");
+        code = orr_fail(err, ORR_EIO, &w, "a sweep is writing to this file");
     }
     if (!code)
         code = orr_sqlite_edit(to, &m.to, err);

@@ -554,7 +554,7 @@ static orr_code read_peer(sweep_job *j, sweep_peer *p)
         p->in.len -= at;
     }
     if (code == ORR_END || (!code && is_bad))
-        return p->pid ? orr_fail(j->err, ORR_EBUG, NULL, "a worker speaks nonsense")
+        return p->pid ? orr_fail(j->err, ORR_EBUG, NULL, "a worker sent an invalid message")
                       : leave_out(j, p);
     return code;
 }

@@ -452,7 +452,7 @@ static orr_code explain_stall(const window *w, orr_error *err)
         const slot *s = &w->slots[path[length - 1]];
         code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(w->path, s->byte)),
                         "node %" PRIu64 " waits for node %" PRIu64
-                        ", which does not come within a window of %u nodes: use a larger one",
+                        ", which is not within a window of %u nodes: use a larger one",
                         s->id, unread, w->opt.window);
     }
     orr_free(path);

@@ -467,7 +467,7 @@ static orr_code take_groups(orr_set *s, orr_json_value root, orr_error *err)
     for (uint32_t i = 0; i < count && !code; i++) {
         if (i && all[i].id == all[i - 1].id)
             code = orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(all[i].ranks)),
-                            "group %" PRIu64 " is here twice", all[i].id);
+                            "duplicate group %" PRIu64, all[i].id);
         else
             code = take_ranks(s, &all[i], ranks, err);
     }

@@ -122,7 +122,7 @@ static void gemm_print_head(const orr_gemm *g, orr_buf *b)
                   g->opt.npus == 1 ? "" : "s");
     if (g->opt.packages > 1)
         orr_buf_print(b, " in %" PRIu32 " packages", g->opt.packages);
-    orr_buf_print(b, ", %" PRIu32 " byte%s an element\n", g->opt.datatype_bytes,
+    orr_buf_print(b, ", %" PRIu32 " byte%s per element\n", g->opt.datatype_bytes,
                   g->opt.datatype_bytes == 1 ? "" : "s");
     if (!g->opt.hardware) {
         orr_buf_print(b, "one array of %" PRIu64 " x %" PRIu64 " (%s), no clock\n", g->array.rows,
@@ -191,7 +191,7 @@ static void print_bounds(const orr_gemm *g, const totals *t, orr_buf *b)
         orr_buf_print(b, " and updates weights for %s",
                       spent(g, t->update_cycles, t->update_time, text));
     if (g->opt.hardware && all > 0) {
-        orr_buf_text(b, "\nwhat it waits for: ");
+        orr_buf_text(b, "\nlimited by: ");
         for (int i = 0; i < 4; i++) {
             if (t->bound[i] <= 0)
                 continue;
@@ -653,7 +653,7 @@ static void print_cell(orr_buf *b, const cell *c, bool is_colored)
 static void print_map(const orr_gemm_sweep *w, uint32_t flow, bool is_colored, orr_buf *b)
 {
     const uint32_t shown = w->sides < 12 ? w->sides : 12;
-    orr_buf_print(b, "\n%s: %% of the array's elements at work\n%7s", flow_names[flow], "columns");
+    orr_buf_print(b, "\n%s: %% of the array's elements in use\n%7s", flow_names[flow], "columns");
     for (uint32_t i = 0; i < shown; i++)
         orr_buf_print(b, " %5" PRIu64, cell_at(w, flow, 0, i)->columns);
     orr_buf_byte(b, '\n');

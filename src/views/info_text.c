@@ -489,9 +489,7 @@ static void print_head(const page *p)
         p->to, "  Times are microseconds (us), as files have them; cycles where a trace was made\n"
                "  from a text file.\n");
     if (o->is_saturated)
-        orr_buf_text(
-            p->to,
-            "  Some sums are larger than 64 bits hold; the largest number stands for them.\n");
+        orr_buf_text(p->to, "  Some sums exceed 64 bits; they are shown as the largest number.\n");
     print_metadata(p);
 }
 
@@ -592,9 +590,7 @@ static void print_operators(const page *p)
     if (!has_time || !is_all)
         operator_table(p, "count", o->by_count, o->by_count_count);
     if (!o->options.by_name)
-        orr_buf_text(
-            p->to,
-            "  (numbers that tell nodes apart are left out of names; --by-name keeps them)\n");
+        orr_buf_text(p->to, "  (trailing numbers are removed from names; --by-name keeps them)\n");
 }
 
 /* ---- sizes and communication ---- */
@@ -799,7 +795,8 @@ static void print_moved(const page *p)
     if (o->has_unknown_moved && o->ranks == 1 && o->options.job_ranks == 0)
         orr_buf_text(
             p->to,
-            "  collectives are not estimated: this is one rank; --ranks N says of how many\n");
+            "  collectives are not estimated: this is one rank; --ranks N gives the number of "
+            "ranks\n");
     else if (o->has_unknown_moved)
         orr_buf_text(p->to, "  collectives of an unknown type are not in these sums\n");
 }
@@ -818,10 +815,9 @@ static void print_dependencies(const page *p)
     for (uint32_t k = 0; k < 2; k++) {
         orr__table_add(&t, k == 0 ? "data" : "control");
         orr__table_add(&t, count_of(p, figures[k][0]));
-        orr__table_add(&t, figures[k][1] == 0
-                               ? ""
-                               : orr_arena_print(p->a, "%s of them on nodes that are not there",
-                                                 count_of(p, figures[k][1])));
+        orr__table_add(&t, figures[k][1] == 0 ? ""
+                                              : orr_arena_print(p->a, "%s of them on missing nodes",
+                                                                count_of(p, figures[k][1])));
     }
     orr__table_add(&t, "roots");
     orr__table_add(&t, count_of(p, o->roots));
@@ -840,7 +836,7 @@ static void print_dependencies(const page *p)
     if (o->duplicate_ids) {
         orr__table_add(&t, "same id");
         orr__table_add(&t, count_of(p, o->duplicate_ids));
-        orr__table_add(&t, "nodes whose id an earlier one has");
+        orr__table_add(&t, "nodes with the id of an earlier one");
     }
     orr__table_print(&t, p->to);
 }
@@ -879,7 +875,7 @@ static void print_path(const page *p)
     const orr_info *o = p->o;
     if (o->nodes == 0)
         return;
-    title(p, "Critical path (the longest chain in time, waiting for other ranks left out)");
+    title(p, "Critical path (longest chain in time, without waits for other ranks)");
     print_cycles(p);
     if (o->has_path && o->path_us == 0)
         orr_buf_text(p->to, "  the trace has no durations, so no critical path\n");
@@ -907,7 +903,7 @@ static void print_per_rank(const page *p)
     const orr_info *o = p->o;
     if (!o->options.per_rank || o->row_count == 0)
         return;
-    title(p, "Ranks (equal ones in one row, figures of one of them; a-b/s counts by s)");
+    title(p, "Ranks (identical ones share a row; a-b/s: every s-th)");
     orr__table t =
         TABLE(p, 1, "ranks", "nodes", "total us", "compute us", "critical us", "bytes", "moved");
     for (size_t i = 0; i < o->row_count; i++) {

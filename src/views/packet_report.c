@@ -137,13 +137,13 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     put_count(&b, "acknowledgements", g->acks);
     put_count(&b, "NACKs", g->nacks);
     put_count(&b, "timeouts", g->timeouts);
-    orr_buf_print(&b, "%-22s %s\n", "sent again", orr_bytes_text(g->retransmitted_bytes, bytes));
+    orr_buf_print(&b, "%-22s %s\n", "retransmitted", orr_bytes_text(g->retransmitted_bytes, bytes));
     put_count(&b, "marked by ECN", g->marked);
     put_count(&b, "pauses", g->pauses);
     put_count(&b, "resumes", g->resumes);
     put_count(&b, "dropped, buffer full", g->dropped);
     if (g->trimmed)
-        put_count(&b, "cut to headers", g->trimmed);
+        put_count(&b, "trimmed to headers", g->trimmed);
     put_count(&b, "lost on links", g->lost);
     put_queue(&b, &facts.fabric);
     put_flows(&b, &facts.fabric);

@@ -172,11 +172,11 @@ static void put_lost(const orr_packet_figures *g, orr_buf *b)
 {
     char bytes[ORR_UNIT_ROOM], count[ORR_UNIT_ROOM];
     if (g->dropped + g->trimmed + g->lost)
-        orr_buf_print(b, " %s packets were dropped, cut or lost, and %s were sent again.",
+        orr_buf_print(b, " %s packets were dropped, trimmed or lost, and %s were retransmitted.",
                       orr_count_text(g->dropped + g->trimmed + g->lost, count),
                       orr_bytes_text(g->retransmitted_bytes, bytes));
     else if (g->retransmitted_bytes)
-        orr_buf_print(b, " No packet was lost, but %s were sent again.",
+        orr_buf_print(b, " No packet was lost, but %s were retransmitted.",
                       orr_bytes_text(g->retransmitted_bytes, bytes));
     if (g->pauses)
         orr_buf_print(b, " Ports were paused %s time%s.", orr_count_text(g->pauses, count),
@@ -279,7 +279,7 @@ static void put_best_change(const orr__study *s, orr_buf *b)
             best = &s->run->what_ifs[i];
     const double gain = best && now > 0 ? 1 - (double)best->time_ns / now : 0;
     if (gain < 0.01) {
-        orr_buf_text(b, best ? " Nothing that was tried helps by 1 %." : "");
+        orr_buf_text(b, best ? " None of the changes tried helps by 1 %." : "");
         return;
     }
     orr_buf_print(b, " Of the changes tried, %s helps most: ", best->change);

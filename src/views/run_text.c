@@ -620,7 +620,8 @@ static void print_guessed(const orr__run_facts *f, orr_buf *b)
 {
     if (f->interval.guessed_most)
         orr_buf_print(b,
-                      "%.0f %% of computing is in kernels unlike any measured one,\nmost in: %s\n",
+                      "%.0f %% of compute time is in kernels unlike any measured one,\nmostly: "
+                      "%s\n",
                       100 * f->interval.guessed, f->interval.guessed_most);
 }
 

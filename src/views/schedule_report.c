@@ -51,7 +51,7 @@ static void print_end(const orr__schedule_facts *f, orr_buf *b)
     orr_buf_print(b, "%s after ", f->status);
     put_time(b, f->last);
     orr_buf_print(b, " (%llu ns, rank %u); the %s after ", (ull)f->last, f->last_rank,
-                  is_at_end(f) ? "first rank" : "rank that came least far");
+                  is_at_end(f) ? "first rank" : "rank that got least far");
     put_time(b, f->first);
     orr_buf_print(b, " (rank %u)\n", f->first_rank);
 }

@@ -60,7 +60,7 @@ printf '1\n0 1 3 100 100000 0\n' >flow.txt
 run chunks.txt chunks.txt
 printf '1\n0 1 3 100 1000 0\n' >flow.txt
 for key in FORWARDING_HOSTS\ 1 WIRE_OVERHEAD\ 24 LINK_EVENTS_FILE\ events.txt TRIMMING\ 1; do
-    orrery run --flows -t good.txt --packet-keys "$key" --compat ns3 2>&1 | grep -c 'not with --compat'
+    orrery run --flows -t good.txt --packet-keys "$key" --compat ns3 2>&1 | grep -c 'cannot be used with --compat'
 done
 echo LINK_EVENTS_FILE events.txt >>good.txt
 for file in "$ORR_ROOT"/tests/broken/packet_files/events_*; do

@@ -14,7 +14,7 @@ TOPOLOGY_FILE topology.txt FLOW_FILE flow.txt RATE_AI 1Gbps RATE_HAI 1Gbps FCT_O
 CC_MODE 11 TRANSPORT selective ENABLE_PFC 0 QUEUE_LIMIT 52000 TRIMMING 1 GLOBAL_T 0
 KMIN_MAP 1 100000000000 10 KMAX_MAP 1 100000000000 40 PMAX_MAP 1 100000000000 1
 END2
-orrery run --flows -t config.txt | grep -E 'flows done|timeouts|dropped|NACKs|sent again|cut' >table.txt
+orrery run --flows -t config.txt | grep -E 'flows done|timeouts|dropped|NACKs|retransmitted|trimmed' >table.txt
 cat table.txt
 grep -c . fct.txt
 orrery run --flows -t config.txt --json | tr ',' '\n' | sed -n 's/"finished_at_ps"://p' |

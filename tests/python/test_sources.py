@@ -282,7 +282,7 @@ def test_stage_takes_an_own_order_of_passes(tmp_path):
     own = orrery.stage("gpt2", pp=2, batch=2, layers=2, order=order)
     assert [len(t) for t in own] == [len(t) for t in orrery.stage("gpt2", pp=2, batch=2, layers=2)]
     order.write_text("0: F0 F1 B0 B1\n1: F1 B1 F0 F0\n")
-    with pytest.raises(orrery.Error, match="order.txt:2:13: F0.0 of rank 1 comes a second time"):
+    with pytest.raises(orrery.Error, match="order.txt:2:13: F0.0 of rank 1 occurs twice"):
         orrery.stage("gpt2", pp=2, batch=2, layers=2, order=order)
     with pytest.raises(orrery.Error, match="zb-v needs at least 2 x pp 2"):
         orrery.stage("gpt2", pp=2, batch=2, pipeline="zb-v")

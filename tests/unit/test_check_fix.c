@@ -351,7 +351,7 @@ TEST(test_check_fix__where_nothing_can_be_saved_nothing_is_written)
     orr_check_report *r;
     write_file("in.et", "\xff\xff\xff", 3);
     CHECK_CODE(orr_check_fix("in.et", "not.et", NULL, NULL, &r, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "nothing can be saved");
+    CHECK_SAYS(&err, "nothing can be recovered");
     CHECK(r == NULL);
     CHECK(access("not.et", F_OK) != 0);
     CHECK_CODE(orr_check_fix("none.et", "not.et", NULL, NULL, &r, &err), ORR_EIO, &err);

@@ -29,7 +29,7 @@ static void show(const char *what, const orr_check_report *r)
 static bool is_same_text(const orr_finding *a, const orr_finding *b)
 {
     /* Of several ranks with odd values of their own, one is named. */
-    const char *end = strstr(a->text, "; the other ranks have other such values");
+    const char *end = strstr(a->text, "; other ranks have other invalid values");
     const size_t len = end ? (size_t)(end - a->text) : strlen(a->text);
     return strlen(b->text) == len && memcmp(a->text, b->text, len) == 0;
 }
@@ -291,7 +291,7 @@ TEST(test_check_holes__one_wrong_value_among_many_is_found)
     r = check_set(s);
     check_first(
         r, ORR_CHECK_PEER_RANGE, 1, 777, 2,
-        "comm_dst is 32768: the ranks are 0 to 32767; the other ranks have other such values");
+        "comm_dst is 32768: the ranks are 0 to 32767; other ranks have other invalid values");
     orr_check_report_destroy(r);
     orr_set_close(s);
 }

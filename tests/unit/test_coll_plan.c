@@ -83,12 +83,12 @@ static void refuse(const char *from, const char *to, const char *says)
 static void test_coll_plan__refuses_what_is_no_such_collective(void **state)
 {
     (void)state;
-    refuse("'rrcs'", "'rcs'", "this is no all-reduce");
+    refuse("'rrcs'", "'rcs'", "this does not implement all-reduce");
     refuse("coll='allreduce'", "coll='alltoall'", "cannot be divided");
     refuse("type='s' srcbuf='i' srcoff='2'", "type='s' srcbuf='i' srcoff='0'",
-           "this is no all-reduce");
+           "this does not implement all-reduce");
     refuse("cnt='2'/><step s='2'", "cnt='1'/><step s='2'", "receives 1 chunks, but GPU 1 sent 2");
-    refuse("type='r'", "type='nop'", "what that never receives");
+    refuse("type='r'", "type='nop'", "never receives");
     refuse("s='1' type='rrcs'", "s='1' depid='3' deps='0' type='rrcs'",
            "a step that does not exist");
 }

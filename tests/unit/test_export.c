@@ -448,7 +448,7 @@ TEST(test_export__collectives_go_over_all_ranks)
     CHECK_CODE(read_collective(TEXT_ARGUMENT("group_name", "0"), 0, &fx), ORR_EINPUT, &err);
     CHECK_SAYS(&err,
                "_c10d_functional.all_reduce.default at model.py:12: the program communicates: "
-               "say among how many ranks with --world-size N");
+               "give the number of ranks with --world-size N");
     CHECK_CODE(read_collective(TEXT_ARGUMENT("group_name", "5"), 8, &fx), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "which ranks are in its process group");
     CHECK_CODE(read_collective(
@@ -457,7 +457,7 @@ TEST(test_export__collectives_go_over_all_ranks)
                        "0") ", {\"name\": \"group_size\", \"arg\": {\"as_int\": 4}, \"kind\": 1}",
                    8, &fx),
                ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "its process group has another size than --world-size says");
+    CHECK_SAYS(&err, "the size of its process group differs from --world-size");
 }
 
 /* ---- graphs inside the graph ---- */
@@ -634,8 +634,9 @@ TEST(test_export__expressions_that_mean_nothing_are_told)
         {"Symbol(s0)", "cannot be read"},
         {"Symbol('s0'", "has no closing parenthesis"},
         {"Symbol('', integer=True)", "cannot be read"},
-        {"Add(Symbol('u0', integer=True), Integer(1))", "size 'u0' is open"},
-        {"u0 + 1", "size 'u0' is open and the file has no example of it: give it with --dim u0=N"},
+        {"Add(Symbol('u0', integer=True), Integer(1))", "size 'u0' is symbolic"},
+        {"u0 + 1",
+         "size 'u0' is symbolic and the file has no example value: give it with --dim u0=N"},
         {"((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((s0",
          "nested too deeply"},
     };
@@ -686,7 +687,7 @@ TEST(test_export__open_sizes_are_given_or_taken_from_the_example)
     CHECK_CODE(read_open(NULL, "s0", &fx, &r), ORR_EINPUT, &err);
     CHECK_SAYS(
         &err,
-        "size 's0' is open and the file has no example of it: give it with --dim s0=N, 1 to 512");
+        "size 's0' is symbolic and the file has no example value: give it with --dim s0=N, 1 to 512");
     CHECK_CODE(read_open("s0=513", "s0@4", &fx, &r), ORR_EUSAGE, &err);
     CHECK_SAYS(&err, "size s0=513: the program was exported for 1 to 512");
     CHECK_CODE(read_open("batch=8", "s0@4", &fx, &r), ORR_EUSAGE, &err);
@@ -785,7 +786,7 @@ static const struct {
     {"\"schema_version\"", "\"schema\"", "not an exported program: \"schema_version\" is missing",
      1},
     {"\"major\": 8", "\"major\": 9",
-     "schema version 9.17 of exported programs; 1 to 8 are read here", 0},
+     "schema version 9.17 of exported programs; 1 to 8 are supported", 0},
     {"\"major\": 8", "\"major\": \"8\"", "\"major\" is a string; an integer is expected", 0},
     {"\"graph_module\"", "\"graph_modul\"", "\"graph_module\" is missing here", 1},
     {"\"graph\": {", "\"grap\": {", "\"graph\" is missing here", 1},
@@ -809,8 +810,7 @@ static const struct {
     {"\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"linear3\"}}}",
      "\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"nothing\"}}}",
      "'nothing' is used here", 0},
-    {"\"x\": {\"dtype\": 7", "\"x\": {\"dtype\": 14",
-     "type number 14 of a tensor is not one that is known here", 0},
+    {"\"x\": {\"dtype\": 7", "\"x\": {\"dtype\": 14", "unknown type number 14 of a tensor", 0},
     {"\"x\": {\"dtype\": 7", "\"x\": {\"dtype\": -1", "type number -1", 0},
     {"\"layout\": 7}", "\"layout\": 1}", "a sparse tensor (layout 1)", 0},
     {SIZES_OF_X, "[{\"as_int\": -16}, {\"as_int\": 256}], \"requires", "a size of -16", 0},

@@ -235,7 +235,7 @@ TEST(test_fabric_approx__is_refused_where_states_do_not_come_back)
         orr__packet_config_defaults(&c, NULL);
         CHECK_OK(orr__packet_config_parse(&c, fabric_span(config), "c", &err), &err);
         CHECK_CODE(fab_create_watched(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
-        CHECK_SAYS(&err, "APPROX does not go with");
+        CHECK_SAYS(&err, "APPROX cannot be used with");
     }
     orr__cabling_fini(&cabling);
 }

@@ -111,7 +111,7 @@ TEST(test_fabric_repair__who_is_paused_for_good_is_named)
     CHECK_EQ_U(told.sent, 1);
     CHECK(strstr(stall_in_words(),
                  "host 0 port 1 (to switch 3) is paused for good (class 3): the frame that should "
-                 "have let it go on was lost on the link (PAUSE_EXPIRES 1: it would go on)\n"));
+                 "have resumed it was lost on the link (PAUSE_EXPIRES 1 would resume it)\n"));
     CHECK(strstr(said.text, "its host is paused\n"));
     fab_destroy(told.fabric);
 }

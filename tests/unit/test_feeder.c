@@ -493,7 +493,7 @@ TEST(test_feeder__a_parent_may_come_later_within_the_window)
     CHECK_CODE(orr_feeder_next(f, &node, &err), ORR_EINPUT, &err);
     CHECK_SAYS(
         &err,
-        "f.et: byte 8: node 1 waits for node 3, which does not come within a window of 2 nodes: use a larger one");
+        "f.et: byte 8: node 1 waits for node 3, which is not within a window of 2 nodes: use a larger one");
     CHECK_CODE(orr_feeder_next(f, &node, &err), ORR_EINPUT, &err); /* and again */
     orr_feeder_close(f);
     orr_buf_fini(&b);

@@ -58,8 +58,8 @@ TEST(test_htsim_cm__errors_name_the_line)
     refuse("Nodes 9\n", "x.cm:1:1: Nodes 9: the topology has 8 hosts");
     refuse("Nodes 8\nNodes 8\n", "x.cm:2:1: duplicate Nodes");
     refuse("Nodes\n8\n", "x.cm:1:1: the line ends; expected the number of nodes");
-    refuse("Nodes 8 9\n", "x.cm:1:9: \"9\" is one word too many");
-    refuse("0->1 start 0 size 1\n", "x.cm:1:1: \"0->1\" stands before Nodes");
+    refuse("Nodes 8 9\n", "x.cm:1:9: \"9\" is an extra word");
+    refuse("0->1 start 0 size 1\n", "x.cm:1:1: \"0->1\" appears before Nodes");
     refuse(ONE, "x.cm:2:1: Connections 1, but there are 0");
     refuse(ONE "0->8 start 0 size 1\n", "x.cm:3:1: there is no host 8: hosts are 0 to 7");
     refuse("Nodes 4\nConnections 1\n0->5 start 0 size 1\n", "hosts are 0 to 3");
@@ -74,10 +74,10 @@ TEST(test_htsim_cm__errors_name_the_line)
     refuse(ONE "0->1 start 0 size\n", "x.cm:3:14: the line ends; expected a number of bytes");
     refuse(ONE "0->1 start\n", "x.cm:3:6: \"start\" stands at the end of the line");
     refuse(ONE "0->1 start 0 size 1 colour 3\n",
-           "x.cm:3:21: \"colour\" is not a word of a connection");
-    refuse(ONE "0->1 trigger 1 size 1\n", "x.cm:3:1: trigger 1 is used, and defined nowhere");
-    refuse(ONE "hello\n", "x.cm:3:1: \"hello\" begins no line of a connection matrix");
-    refuse(ONE "Connections 1\n", "this number was given in line 2 already");
+           "x.cm:3:21: \"colour\" is not a keyword of a connection");
+    refuse(ONE "0->1 trigger 1 size 1\n", "x.cm:3:1: trigger 1 is used but not defined");
+    refuse(ONE "hello\n", "x.cm:3:1: \"hello\" does not begin a line of a connection matrix");
+    refuse(ONE "Connections 1\n", "this number was already given in line 2");
     refuse("Nodes 8\nTriggers 1\ntrigger oneshot\n", "x.cm:3:1: a trigger without an id");
     refuse("Nodes 8\nTriggers 1\ntrigger id 1\n", "trigger 1 is neither oneshot nor multishot");
     refuse("Nodes 8\nTriggers 1\ntrigger id 1 barrier\n", "a barrier needs a count above 0");
@@ -89,10 +89,10 @@ TEST(test_htsim_cm__errors_name_the_line)
     refuse("Nodes 8\nTriggers 2\ntrigger id 1 oneshot\n", "x.cm:2:1: Triggers 2, but there are 1");
     refuse(TWO "0->1 start 0 size 1 send_done_trigger 1\n1->2 start 0 size 1 send_done_trigger 1\n"
                "trigger id 1 oneshot\n",
-           "x.cm:6:1: trigger 1 is a oneshot, and 2 flows fire it");
+           "x.cm:6:1: trigger 1 is a oneshot, but 2 flows fire it");
     refuse(TWO "0->1 start 0 size 1 send_done_trigger 1\n1->2 start 0 size 1 recv_done_trigger 1\n"
                "trigger id 1 barrier count 1\n",
-           "trigger 1 is a barrier for 1 flows, and 2 come to it");
+           "trigger 1 is a barrier for 1 flows, but 2 reach it");
     refuse("Nodes 8\nFailures 1\nfailure switch_type CORE\n", "\"CORE\" is not AGG");
     refuse("Nodes 8\nFailures 1\nfailure switch_id 1\n", "a failure needs switch_id and link_id");
     refuse("Nodes 8\nFailures 1\nfailure link 1\n", "\"link\" is not switch_type");

@@ -148,7 +148,7 @@ TEST(test_model_families__doubt_has_words)
     m = read_config("{'model_type': 'llama', 'moe_inter_dim': 2048, 'n_routed_exp': 256, " SIZES
                     "}");
     CHECK(m.is_uncertain);
-    CHECK_TEXT(m.note, "not understood, so counts may be wrong: moe_inter_dim, n_routed_exp");
+    CHECK_TEXT(m.note, "unknown keys, so counts may be wrong: moe_inter_dim, n_routed_exp");
     m = read_config("{'model_type': 'llama', 'moe_aux_loss_coef': 3, 'num_local_experts': 0, " SIZES
                     "}");
     CHECK(!m.is_uncertain);
@@ -173,10 +173,10 @@ static void refuse(const char *config, const char *words)
 
 TEST(test_model_families__refused_in_words)
 {
-    refuse("{'model_type': 't5', 'd_model': 512}", "only decoders are");
-    refuse("{'model_type': 'bert', " SIZES "}", "an encoder is not understood");
+    refuse("{'model_type': 't5', 'd_model': 512}", "only decoders");
+    refuse("{'model_type': 'bert', " SIZES "}", "encoders are not supported");
     refuse("{'model_type': 'jetmoe', " SIZES "}", "experts of attention");
-    refuse("{'model_type': 'rwkv6', " SIZES "}", "only version 4 is understood");
+    refuse("{'model_type': 'rwkv6', " SIZES "}", "only version 4 of RWKV is supported");
     refuse(
         "{'model_type': 'nemotron_h', 'num_key_value_heads': 2, 'hybrid_override_pattern': 'M-M',"
         " " SIZES "}",

@@ -394,12 +394,12 @@ TEST(test_patterns__impossible_options_are_refused)
     opt.ranks = 1;
     CHECK_CODE(orr_pattern_trace(p, &opt, 0, &t, &err), ORR_EUSAGE, &err);
     CHECK(t == NULL);
-    CHECK_SAYS(&err, "compare_pipeline_parallel: ranks is 1; it goes from 2 to 1048576");
+    CHECK_SAYS(&err, "compare_pipeline_parallel: ranks is 1; expected 2 to 1048576");
     opt.ranks = 2;
     opt.microbatches = 0;
     CHECK_CODE(orr_pattern_set(p, &opt, &set, &err), ORR_EUSAGE, &err);
     CHECK(set == NULL);
-    CHECK_SAYS(&err, "microbatches is 0; it goes from 1 to 512");
+    CHECK_SAYS(&err, "microbatches is 0; expected 1 to 512");
     opt.microbatches = 1;
     CHECK_CODE(orr_pattern_trace(p, &opt, 2, &t, &err), ORR_EUSAGE, &err);
     CHECK_SAYS(&err, "there is no rank 2 among 2");

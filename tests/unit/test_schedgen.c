@@ -456,7 +456,7 @@ TEST(test_schedgen__refuses_what_no_schedule_can_be_made_of)
     check_refused("pipelinedring", &o, "a segment");
     o = orr_schedgen_defaults();
     o.nway = 0;
-    check_refused("nwaydissemination", &o, "one message a round");
+    check_refused("nwaydissemination", &o, "one message per round");
     o = orr_schedgen_defaults();
     o.skew = 2;
     check_refused("linear_alltoallv", &o, "skew ratio, 2");

@@ -84,10 +84,9 @@ TEST(test_serve_options__requests)
 TEST(test_serve_options__weights_need_room)
 {
     const orr_model *m = orr_model_find("llama-3-70b");
-    check_refused(
-        m, (orr_serve_options){.prompt = 10},
-        "the weights of llama-3-70b take 131 GiB of a rank, nine tenths of its memory are "
-        "67.1 GiB: more tp or pp, or more memory");
+    check_refused(m, (orr_serve_options){.prompt = 10},
+                  "the weights of llama-3-70b take 131 GiB per rank, but 90 % of its memory is "
+                  "67.1 GiB: use more tp or pp, or more memory");
 }
 
 TEST(test_serve_options__figures_are_bounded)

@@ -119,7 +119,7 @@ TEST(test_serve_schedule__caches_need_room)
     check_tokens(&m, o, 0, "20 2 2");
     o.kv_bytes = 511;
     check_refused(&m, o,
-                  "request 1: its cache of 12 tokens takes 512 B of a rank, and there is room "
+                  "request 1: its cache of 12 tokens takes 512 B per rank, but there is room "
                   "for 511 B");
 }
 

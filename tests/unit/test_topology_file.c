@@ -246,7 +246,7 @@ TEST(test_topology_file__errors_name_the_place)
     refuse("ranks: 1\nlinks: []\n", "net.yml:1:8: ranks: \"1\" is not a whole number from 2");
     refuse("ranks: [a, a]\nlinks: []\n", "net.yml:1:12: duplicate rank \"a\"");
     refuse(TWO "switches: [s, s]\nlinks: []\n", "net.yml:3:15: duplicate switch \"s\"");
-    refuse("ranks: [a, b]\nswitches: [b]\nlinks: []\n", "\"b\" is the name of a rank already");
+    refuse("ranks: [a, b]\nswitches: [b]\nlinks: []\n", "\"b\" is already the name of a rank");
     refuse(TWO "links: 3\n", "net.yml:3:8: links: expected a list");
     refuse(TWO "links: [3]\n", "net.yml:3:9: expected a map of keys and values");
     refuse(TWO "links: [{from: 0}]\n", "net.yml:3:9: the key \"to\" is missing");
@@ -282,7 +282,7 @@ TEST(test_topology_file__errors_of_shapes_name_the_place)
     refuse("generate: {}\n", "net.yml:1:11: the key \"type\" is missing");
     refuse("generate: {type: cube}\n",
            "type: \"cube\" is not switch or leaf-spine or fat-tree or torus");
-    refuse("ranks: 2\ngenerate: {type: torus}\n", "which makes the ranks");
+    refuse("ranks: 2\ngenerate: {type: torus}\n", "cannot be used together");
     refuse("generate: {type: torus, size: [4]}\n", "torus: the key \"bandwidth\" is missing");
     refuse("generate: {type: torus, size: 4, bandwidth: 1GB/s}\n",
            "torus: size: expected a list of 1 to 16 numbers of ranks");
@@ -303,7 +303,7 @@ TEST(test_topology_file__errors_of_shapes_name_the_place)
         "groups: \"6\" is not a whole number from 1 to 5");
     refuse(
         "generate: {type: rails, domains: 4, ranks_per_domain: 2, domains_per_leaf: 2, bandwidth: 1GB/s}\n",
-        "without spines there is one leaf a rail");
+        "without spines there is one leaf per rail");
     refuse("generate: {type: rails, domains: 4, ranks_per_domain: 2, k: 2, bandwidth: 1GB/s}\n",
            "unknown key \"k\"");
     refuse(

@@ -405,9 +405,9 @@ TEST(test_topology_shapes__errors_have_a_place)
          "x:1:11: leaf-spine: more than 16777216 links"},
         {"generate: {type: leaf-spine, ranks: 8, ranks_per_leaf: 4, spines: 2, oversubscription: 2, "
          "spine_bandwidth: 1GB/s, bandwidth: 1GB/s}",
-         "one follows from the other"},
+         "one determines the other"},
         {"generate: {type: servers, domains: 4, ranks_per_domain: 2, domains_per_leaf: 2, bandwidth: 1GB/s}",
-         "leaves meet through spines only"},
+         "leaves are connected through spines only"},
         {"generate: {type: rails, domains: 4, ranks_per_domain: 4, rails: 3, bandwidth: 1GB/s}",
          "must be a multiple"},
         {"generate: {type: switch, ranks: 4, bandwidth: 0GB/s}", "a rate above 0"},

@@ -392,7 +392,7 @@ TEST(test_trace_json__bad_structure_is_named_with_its_place)
         {"{\"nodes\": {}}", "1:11", "expected an array of nodes"},
         {"{\"nodes\": []}{}", "1:14", "after the end"},
         {"[{}] {}", "1:6", "after the end"},
-        {"{\"nodes\": [{\"id\": 1}], \"metadata\": {}}", "1:36", "in front of all nodes"},
+        {"{\"nodes\": [{\"id\": 1}], \"metadata\": {}}", "1:36", "before all nodes"},
         {"{\"metadata\": {\"unknownFields\": \"Cg==\"}}", "1:14", "the metadata: "},
         {"{\"nodes\": [], \"edges\": []}", "1:24", "a trace has no member \"edges\""},
         {"{\"workload_graph\": [{\"Name\": \"n\"}]}", "1:21", "no \"Id\""},

@@ -199,7 +199,7 @@ static orr_code take_attributes(scanner *s, orr_xml_node *n)
         if (before == from)
             return fail_at(s, from,
                            s->at == s->end ? "the file ends within an element"
-                                           : "expected a blank or '>'");
+                                           : "expected whitespace or '>'");
         if (n->attribute_count == MOST_ATTRIBUTES)
             return fail_at(s, from, "more than 64 attributes");
         orr_xml_attribute *a = &all[n->attribute_count];
@@ -207,7 +207,7 @@ static orr_code take_attributes(scanner *s, orr_xml_node *n)
             return code;
         for (uint32_t i = 0; i < n->attribute_count; i++)
             if (orr_str_equal(all[i].name, a->name))
-                return fail_at(s, from, "an attribute is here twice");
+                return fail_at(s, from, "duplicate attribute");
         n->attribute_count++;
     }
     if (n->attribute_count == 0)
@@ -275,7 +275,7 @@ static orr_code skip_misc(scanner *s, bool *is_none)
         const uint8_t *from = s->at;
         const orr_code code = skip_past(s, ">", "'<!' is never closed");
         if (!code && memchr(from, '[', (size_t)(s->at - from)))
-            return fail_at(s, from, "a document type with declarations is not read");
+            return fail_at(s, from, "document type declarations are not supported");
         return code;
     }
     *is_none = true;
@@ -313,7 +313,7 @@ static orr_code parse(scanner *s)
             continue;
         if (begins(s, "</")) {
             if (depth == 0)
-                return fail_at(s, s->at, "an end tag without its element");
+                return fail_at(s, s->at, "unmatched end tag");
             if ((code = take_end(s, open[--depth])))
                 return code;
             continue;
@@ -337,7 +337,7 @@ static orr_code parse(scanner *s)
         }
     }
     if (depth)
-        return fail_at(s, s->at, "the file ends before its elements do");
+        return fail_at(s, s->at, "unclosed element at the end of the file");
     return s->x->root ? ORR_OK : fail_at(s, s->at, "no element");
 }
 

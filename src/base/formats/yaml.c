@@ -52,13 +52,13 @@ static orr_code load(orr_yaml *y, orr_span bytes, orr_error *err)
     yaml_parser_set_input_string(&parser, bytes.ptr, bytes.len);
     orr_code code = ORR_OK;
     if (!yaml_parser_load(&parser, &y->document)) {
-        code = parser.error == YAML_MEMORY_ERROR
-                   ? orr_no_memory(err)
-                   : orr_fail(err, ORR_EINPUT,
-                              ORR_AT(orr_where_line(y->path, as_line(parser.problem_mark.line),
-                                                    as_line(parser.problem_mark.column))),
-                              "not valid YAML: %s",
-                              parser.problem ? parser.problem : "unknown trouble");
+        code =
+            parser.error == YAML_MEMORY_ERROR
+                ? orr_no_memory(err)
+                : orr_fail(err, ORR_EINPUT,
+                           ORR_AT(orr_where_line(y->path, as_line(parser.problem_mark.line),
+                                                 as_line(parser.problem_mark.column))),
+                           "not valid YAML: %s", parser.problem ? parser.problem : "unknown error");
     } else {
         y->is_loaded = true;
     }

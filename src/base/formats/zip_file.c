@@ -334,9 +334,9 @@ static orr_code read_local(const orr_zip *z, orr_zip_entry *e, uint64_t stop, or
         return fail_entry(z, e, e->start, err, "the header has another size than the directory");
     e->data = e->start + LOCAL_BYTES + name + extra;
     if (!has_room(e->data, e->packed, stop))
-        return fail_entry(z, e, e->at, err, "its data reaches beyond the place of all files");
+        return fail_entry(z, e, e->at, err, "its data extends into the directory");
     if (e->method == METHOD_STORED && e->packed != e->size)
-        return fail_entry(z, e, e->at, err, "it is stored as it is, yet has two sizes");
+        return fail_entry(z, e, e->at, err, "it is stored uncompressed, but its two sizes differ");
     e->end = e->data + e->packed;
     size_t len = 0;
     if ((e->flags & FLAG_DESCRIPTOR) &&
@@ -564,6 +564,8 @@ orr_code orr_zip_read(const orr_zip *z,
     *out = e->method == METHOD_STORED ? (orr_span){z->bytes.ptr + e->data, (size_t)e->size}
                                       : (orr_span){room->ptr, room->len};
     if (orr_zip_crc(*out) != e->crc)
-        return fail_entry(z, e, e->data, err, "its checksum is not the directory's: it is damaged");
+        return fail_entry(z, e, e->data, err,
+                          "its checksum does not match the directory's: it is "
+                          "damaged");
     return ORR_OK;
 }

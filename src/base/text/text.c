@@ -110,7 +110,7 @@ orr_code orr_rank_list_next(
     if (take_range(text, at, first, last))
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "ranks to show: \"%s\" is not \"all\", and no list of ranks such as 0-7,12",
+                    "ranks to show: \"%s\" is neither \"all\" nor a list of ranks such as 0-7,12",
                     text);
 }
 

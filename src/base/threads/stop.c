@@ -152,7 +152,7 @@ orr_code orr_guard_start(double seconds,
         pthread_cond_destroy(&g->over);
         pthread_mutex_destroy(&g->lock);
         orr_free(g);
-        return orr_fail(err, ORR_EIO, NULL, "a limit cannot be kept: no thread can be started");
+        return orr_fail(err, ORR_EIO, NULL, "cannot start the thread that enforces limits");
     }
     *out = g;
     return ORR_OK;

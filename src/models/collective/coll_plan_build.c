@@ -416,7 +416,7 @@ static went take_up(builder *b, uint32_t index, const plan_op *op, uint32_t rank
     const rank_state *r = &b->ranks[rank];
     const uint32_t n = op->to - op->from;
     if (is_added && (!s->has_hand || s->to - s->from != n))
-        return fail_op(b, block, op, "what is added up differs in size");
+        return fail_op(b, block, op, "operands of a reduction differ in size");
     if (!is_added) {
         s->from = op->from;
         s->to = op->to;
@@ -926,7 +926,7 @@ static orr_code execute(builder *b)
     for (size_t i = 0; i < b->p->link_count; i++)
         if (b->links[i].first)
             return plan_fail(b->p, 0, b->err,
-                             "GPU %" PRIu32 " sends to GPU %" PRIu32 " what that never receives",
+                             "GPU %" PRIu32 " sends data that GPU %" PRIu32 " never receives",
                              b->p->links[i].from, b->p->links[i].to);
     return ORR_OK;
 }
@@ -986,8 +986,8 @@ static orr_code check_result(builder *b, uint32_t rank)
         else
             describe(p, e, want, sizeof want);
         return plan_fail(p, 0, b->err,
-                         "this is no %s: at the end chunk %" PRIu32 " of the output of GPU %" PRIu32
-                         " is %s, not %s",
+                         "this does not implement %s: at the end, chunk %" PRIu32 " of the output "
+                         "of GPU %" PRIu32 " is %s, not %s",
                          coll_kind_name(p->kind), i / p->parts, rank, v.count ? have : "nothing",
                          want);
     }

@@ -80,7 +80,7 @@ static orr_code take_number(
         return code;
     if (n > most)
         return plan_fail(r->p, orr_json_byte(v), r->err,
-                         "%s: %" PRIu64 ", but %" PRIu64 " is the most here", what, n, most);
+                         "%s: %" PRIu64 ", but the maximum here is %" PRIu64, what, n, most);
     *out = (uint32_t)n;
     return ORR_OK;
 }
@@ -150,8 +150,9 @@ static orr_code get_channel_type(const reader *r,
     if (*out != CHANNELS)
         return ORR_OK;
     if (orr_str_is(s, "switch"))
-        return fail_at(
-            r, v, "a channel of type \"switch\" reduces in the switch (NVLS), which cannot be run");
+        return fail_at(r, v,
+                       "a channel of type \"switch\" reduces in the switch (NVLS), which is not "
+                       "supported");
     return plan_fail(r->p, orr_json_byte(v), r->err,
                      "the channel type \"%.*s\" is not memory or port",
                      (int)(s.len < SHOWN ? s.len : SHOWN), s.ptr);
@@ -332,7 +333,7 @@ static orr_code read_operand(op_reader *o, orr_json_value v, operand *out)
         return code;
     if (orr_json_find(v, "switch_channel_id", &id_value))
         return fail_at(o->r, v,
-                       "a switch channel reduces in the switch (NVLS), which cannot be run");
+                       "a switch channel reduces in the switch (NVLS), which is not supported");
     out->is_remote = orr_json_find(v, "buffer_id", &id_value);
     if (!out->is_remote)
         code = get_buffer(o->r, v, "type", &out->buffer);
@@ -660,7 +661,7 @@ static void run_op(op_reader *o, orr_str name, const operands *src, const operan
              orr_str_is(name, "gstorepkt"))
         o->code = plan_fail(
             o->r->p, orr_json_byte(o->v), o->r->err,
-            "the operation \"%.*s\" needs a switch that reduces (NVLS), which cannot be run",
+            "the operation \"%.*s\" needs a switch that reduces (NVLS), which is not supported",
             (int)name.len, name.ptr);
     else
         o->code = plan_fail(o->r->p, orr_json_byte(o->v), o->r->err, "unknown operation \"%.*s\"",
@@ -702,7 +703,7 @@ static orr_code read_op(reader *r, block_lists *l, orr_json_value v)
     if (!o.code)
         run_op(&o, name, &src, &dst);
     if (!o.code && o.ok && l->unit != COLL_NO_UNIT && has_packets(name))
-        o.code = fail_at(r, v, "packets in a pipeline cannot be run");
+        o.code = fail_at(r, v, "packets in a pipeline are not supported");
     return o.code ? o.code : o.ok ? ORR_OK : orr_no_memory(r->err);
 }
 
@@ -787,7 +788,7 @@ static orr_code find_parts(reader *r, orr_json_value ops)
             return fail_at(r, x, "tbg_size is 0");
         const uint64_t both = (uint64_t)r->p->parts / orr_gcd(r->p->parts, size) * size;
         if (both > PLAN_MOST_PARTS)
-            return fail_at(r, x, "groups of thread blocks whose sizes do not go together");
+            return fail_at(r, x, "thread block groups of incompatible sizes");
         r->p->parts = (uint32_t)both;
     }
     return code;
@@ -870,11 +871,10 @@ static orr_code read_head(reader *r, orr_json_value root)
         (code = orr_json_get_bool(x, &p->is_inplace, r->err)))
         return code;
     if (!plan_find_kind(kind, &p->kind))
-        return plan_fail(
-            p, orr_json_byte(root), r->err,
-            "a plan of \"%.*s\" cannot be run: allreduce, allgather, reducescatter and "
-            "alltoall can",
-            (int)(kind.len < SHOWN ? kind.len : SHOWN), kind.ptr);
+        return plan_fail(p, orr_json_byte(root), r->err,
+                         "plans of \"%.*s\" are not supported; expected allreduce, allgather, "
+                         "reducescatter or alltoall",
+                         (int)(kind.len < SHOWN ? kind.len : SHOWN), kind.ptr);
     if (orr_json_find(root, "min_message_size", &x))
         code = orr_json_get_u64(x, &p->least, r->err);
     if (!code && orr_json_find(root, "max_message_size", &x))

@@ -154,7 +154,7 @@ static orr_code get_kind(const reader *r, const orr_xml_node *n, uint32_t *out)
             return ORR_OK;
         }
     return plan_fail(r->p, byte_at(r, n), r->err,
-                     "the step \"%.*s\" is not known (s, r, rcs, rrs, rrc, rrcs, cpy, re, nop)",
+                     "unknown step \"%.*s\" (expected s, r, rcs, rrs, rrc, rrcs, cpy, re, nop)",
                      (int)(s.len < SHOWN ? s.len : SHOWN), s.ptr);
 }
 
@@ -307,7 +307,7 @@ static orr_code read_gpu(reader *r, const orr_xml_node *n, uint8_t *seen)
         (code = get(r, n, "s_chunks", 0, PLAN_MOST_CHUNKS, &p->scratch[id])))
         return code;
     if (seen[id])
-        return plan_fail(p, byte_at(r, n), r->err, "GPU %" PRIu32 " is here twice", id);
+        return plan_fail(p, byte_at(r, n), r->err, "duplicate GPU %" PRIu32, id);
     seen[id] = 1;
     p->chunks = p->chunks > in ? p->chunks : in;
     p->chunks = p->chunks > out ? p->chunks : out;
@@ -332,11 +332,10 @@ static orr_code read_head(reader *r, const orr_xml_node *n)
         (code = orr_xml_get_int(n, "maxBytes", false, -1, INT64_MAX, &most, r->err)))
         return code;
     if (!plan_find_kind(kind, &p->kind))
-        return plan_fail(
-            p, byte_at(r, n), r->err,
-            "a plan of \"%.*s\" cannot be run: allreduce, allgather, reducescatter and "
-            "alltoall can",
-            (int)(kind.len < SHOWN ? kind.len : SHOWN), kind.ptr);
+        return plan_fail(p, byte_at(r, n), r->err,
+                         "plans of \"%.*s\" are not supported; expected allreduce, allgather, "
+                         "reducescatter or alltoall",
+                         (int)(kind.len < SHOWN ? kind.len : SHOWN), kind.ptr);
     orr_xml_attr(n, "name", &name);
     p->name = orr_arena_text(p->arena, name);
     p->is_inplace = inplace != 0;

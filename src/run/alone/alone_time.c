@@ -117,7 +117,7 @@ orr_code orr_alone_open(const orr_machine *m, orr_alone **out, orr_error *err)
     *out = NULL;
     if (strcmp(m->collectives, "none") == 0)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "%s says collectives: none; NCCL's model does not describe it", m->name);
+                        "%s has 'collectives: none'; NCCL's model does not apply to it", m->name);
     a = orr_alloc(1, sizeof *a);
     if (!a)
         return orr_no_memory(err);

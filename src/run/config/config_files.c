@@ -32,9 +32,8 @@ static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *er
         const orr_str found = orr_yaml_text(orr_yaml_key(root, i));
         const orr_where at = orr_yaml_where(orr_yaml_key(root, i));
         if (orr_nearest(found, wanted))
-            return orr_fail(err, ORR_EINPUT, &at,
-                            "the key \"%s\" is missing; \"%.*s\" may be meant for it", key,
-                            (int)(found.len < 40 ? found.len : 40), found.ptr);
+            return orr_fail(err, ORR_EINPUT, &at, "the key \"%s\" is missing; is \"%.*s\" meant?",
+                            key, (int)(found.len < 40 ? found.len : 40), found.ptr);
     }
     /* None of them: perhaps it was meant for a topology, by links. */
     for (uint32_t i = 0; is_map && i < orr_yaml_count(root); i++) {

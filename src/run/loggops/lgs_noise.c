@@ -71,7 +71,7 @@ static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at,
         return code;
     if (n->count && s.start < n->samples[n->count - 1].start)
         return orr_fail(err, ORR_EINPUT, at,
-                        "an interruption at %llu ns after one at %llu ns: they must stand in order",
+                        "an interruption at %llu ns after one at %llu ns: they must be in order",
                         (unsigned long long)s.start,
                         (unsigned long long)n->samples[n->count - 1].start);
     /* Room for one more: the last may be repeated (read_lines). */

@@ -1127,7 +1127,7 @@ orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err)
         has_erred |= all.list[i]->has_erred;
     s->threads = count;
     if (!*is_done)
-        s->threads_why = "one did the rest, as few events lie between two meetings";
+        s->threads_why = "one did the rest, as there are few events between synchronizations";
     drop_all(&all);
     if (has_erred)
         return orr_fail(err, ORR_EBUG, NULL, "a send was over before its window was");

@@ -481,7 +481,7 @@ static void doubt_unread_keys(llm_config *c)
     if (used == 0)
         return;
     c->m.is_uncertain = true;
-    add_note(&c->m, "not understood, so counts may be wrong: %s%s", list, more ? ", ..." : "");
+    add_note(&c->m, "unknown keys, so counts may be wrong: %s%s", list, more ? ", ..." : "");
 }
 
 /* ---- the whole ---- */
@@ -556,7 +556,7 @@ static orr_code check_kind(llm_config *c)
     orr_code code = llm_config_bool(c, "is_encoder_decoder", &has_encoder);
     if (!code && has_encoder && llm_config_find(c, "is_encoder_decoder", &v))
         return llm_config_refuse(c, v, "is_encoder_decoder",
-                                 "models with an encoder are not understood");
+                                 "models with an encoder are not supported");
     if (!code)
         code = read_type(c, c->root, &type);
     return code ? code : check_type(c, c->root, type);

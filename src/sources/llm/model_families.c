@@ -520,7 +520,7 @@ static orr_code finish_mamba_lab(llm_config *c)
     const bool is_second = orr_str_is(layer, "Mamba2");
     if (llm_config_find(c, "attn_layer_idx", &v) && orr_json_count(v))
         return llm_config_refuse(c, v, "attn_layer_idx",
-                                 "layers that attend are not understood here");
+                                 "layers with attention are not supported here");
     orr_code code = take_inner(c, "ssm_cfg.expand", NULL);
     if (code || !is_second) {
         if (c->m.ssm_state == 0)
@@ -1248,17 +1248,17 @@ static const struct {
 } refused[] = {
     {"t5 mt5 umt5 byt5 longt5 switch_transformers bart mbart pegasus marian m2m_100 nllb-moe blenderbot"
      " led whisper t5gemma t5gemma2 encoder-decoder prophetnet fsmt bigbird_pegasus plbart mvp",
-     "a model with an encoder is not understood: only decoders are"},
+     "models with an encoder are not supported, only decoders"},
     {"bert roberta xlm-roberta distilbert albert electra deberta deberta-v2 modernbert nomic_bert"
      " camembert mpnet longformer ernie xlnet big_bird eurobert",
-     "an encoder is not understood: only decoders are"},
-    {"nemotron-nas deci decilm", "layers that are each of another shape are not understood"},
-    {"jetmoe", "experts of attention are not understood"},
-    {"rwkv5 rwkv6 rwkv7 rwkv_world", "of RWKV only version 4 is understood"},
-    {"xlstm", "xLSTM is not understood"},
-    {"deepseek_v4", "compressed attention and hyper-connections (DeepSeek-V4) are not understood"},
-    {"phi4flash", "layers that share the memory of others (SambaY) are not understood"},
-    {"ernie4_5_vl_moe_text", "experts of two sizes in one layer are not understood"},
+     "encoders are not supported, only decoders"},
+    {"nemotron-nas deci decilm", "layers of different shapes are not supported"},
+    {"jetmoe", "experts of attention are not supported"},
+    {"rwkv5 rwkv6 rwkv7 rwkv_world", "only version 4 of RWKV is supported"},
+    {"xlstm", "xLSTM is not supported"},
+    {"deepseek_v4", "compressed attention and hyper-connections (DeepSeek-V4) are not supported"},
+    {"phi4flash", "layers that share the memory of others (SambaY) are not supported"},
+    {"ernie4_5_vl_moe_text", "experts of two sizes in one layer are not supported"},
 };
 
 const char *llm_family_refused(orr_str type)

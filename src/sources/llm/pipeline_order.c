@@ -456,13 +456,13 @@ static orr_code check_rank(order_check *c, uint32_t rank)
     for (size_t i = 0; i < x->count; i++) {
         llm_task *t = &c->o->tasks[x->first + i];
         if (t->chunk >= c->g.opt.chunks)
-            return fail_task(c, rank, t, "is of a chunk that is not there: see --chunks");
+            return fail_task(c, rank, t, "names a chunk that does not exist: see --chunks");
         if (t->micro_batch >= c->batches)
-            return fail_task(c, rank, t, "is of a micro-batch that is not there");
+            return fail_task(c, rank, t, "names a micro-batch that does not exist");
         uint8_t *seen = seen_of(c, rank, t);
         const uint8_t now = (uint8_t)(1 << t->kind), before = (uint8_t)(now >> 1);
         if (*seen & now)
-            return fail_task(c, rank, t, "comes a second time");
+            return fail_task(c, rank, t, "occurs twice");
         if (before && !(*seen & before))
             return fail_task(c, rank, t,
                              t->kind == LLM_WEIGHTS ? "comes before its backward pass"
@@ -546,7 +546,7 @@ orr_code llm_check_order(const orr_llm_options *opt, uint64_t batches, orr_error
 {
     orr_pipeline_order *o = opt->order;
     if (!o)
-        return orr_fail(err, ORR_EUSAGE, NULL, "an own order of passes needs its file");
+        return orr_fail(err, ORR_EUSAGE, NULL, "a custom order of passes requires its file");
     const orr_where w = orr_where_line(o->path, 1, 1);
     if (o->rank_count != opt->pp)
         return orr_fail(err, ORR_EINPUT, &w, "passes of %u pipeline ranks, and pp is %u",

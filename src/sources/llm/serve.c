@@ -380,13 +380,13 @@ static orr_code check_room(const server *v, const llm_pool *p, size_t number, co
     char a[ORR_UNIT_ROOM], b[ORR_UNIT_ROOM];
     if (s->kv_room == 0)
         return orr_fail(v->err, ORR_EUSAGE, NULL,
-                        "the weights of %s take %s of a rank, nine tenths of its memory are %s: "
-                        "more tp or pp, or more memory",
+                        "the weights of %s take %s per rank, but 90 %% of its memory is %s: "
+                        "use more tp or pp, or more memory",
                         v->m->name, orr_bytes_text(s->weight_bytes, a),
                         orr_bytes_text(v->opt.device_bytes / 10 * 9, b));
     return orr_fail(v->err, ORR_EUSAGE, NULL,
                     "request %zu: its cache of %" PRIu64
-                    " tokens takes %s of a rank, and there is room for %s",
+                    " tokens takes %s per rank, but there is room for %s",
                     number, llm_cached_tokens(p, j->prompt, j->output),
                     orr_bytes_text(llm_cache_bytes(p, (uint32_t)stage, blocks), a),
                     orr_bytes_text(s->kv_room, b));

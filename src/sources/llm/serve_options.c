@@ -221,7 +221,7 @@ static void check_request(checker *c, size_t i, const orr_serve_request *q, uint
     else if (q->arrival_us < before || q->arrival_us > LLM_MOST_ARRIVAL)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "request %zu comes at %" PRIu64
-                           " us: requests come in order, and within %" PRIu64 " us",
+                           " us: requests must arrive in order, and within %" PRIu64 " us",
                            i, q->arrival_us, LLM_MOST_ARRIVAL);
     else if (m->position == ORR_MODEL_LEARNED && m->max_positions &&
              q->prompt + q->output - 1 > m->max_positions)

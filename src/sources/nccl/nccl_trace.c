@@ -145,10 +145,10 @@ orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count
             return code;
         if (j->files.count == before)
             return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(paths[i], 0, 0)),
-                            "no file that ends in %s is in it", ending);
+                            "contains no file that ends in %s", ending);
     }
     if (!j->files.count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "one file or folder at least is needed");
+        return orr_fail(err, ORR_EUSAGE, NULL, "at least one file or folder is required");
     qsort(j->files.at, j->files.count, sizeof *j->files.at, by_path);
     j->report->files = (uint32_t)j->files.count;
     return ORR_OK;

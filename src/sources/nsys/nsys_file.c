@@ -489,7 +489,7 @@ static orr_code check_tables(const orr_nsys *n, orr_error *err)
     if (state)
         return state;
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_line(n->path, 0, 0)),
-                    "neither NVTX_EVENTS nor %s is in it: not an export of Nsight Systems, or one "
+                    "contains neither NVTX_EVENTS nor %s: not an export of Nsight Systems, or one "
                     "without NVTX and CUDA",
                     kernels);
 }

@@ -762,18 +762,19 @@ static const orr_pattern table[] = {
      "three layers, communication overlapped", ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
      0, false, SAMPLE, pat_build_three_layers, 0},
     {"three_layer_sequential", "threeLayerDataParallelSequentiallyDependent",
-     "three layers, each node after the one before",
-     ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS, 0, false, SAMPLE,
-     pat_build_three_layers_in_sequence, 0},
+     "three layers, nodes strictly in sequence", ORR_GEN_RUNTIME | ORR_GEN_COMM_SIZE | ORR_GEN_DIMS,
+     0, false, SAMPLE, pat_build_three_layers_in_sequence, 0},
     {"compare_data_parallel", "parallelismComparisonDataParallel",
-     "one layer a rank, the batch shared out", ORR_GEN_LAYERS | ORR_GEN_DIMS, 0, false, SAMPLE,
-     pat_build_compare_data, 0},
+     "one layer per rank, the batch split among "
+     "ranks",
+     ORR_GEN_LAYERS | ORR_GEN_DIMS, 0, false, SAMPLE, pat_build_compare_data, 0},
     {"compare_model_parallel", "parallelismComparisonModelParallel",
-     "one layer a rank, each layer shared out", ORR_GEN_LAYERS | ORR_GEN_DIMS, 0, false, SAMPLE,
-     pat_build_compare_model, 0},
+     "one layer per rank, each layer split among "
+     "ranks",
+     ORR_GEN_LAYERS | ORR_GEN_DIMS, 0, false, SAMPLE, pat_build_compare_model, 0},
     {.name = "compare_pipeline_parallel",
      .old_name = "parallelismComparisonPipelineParallel",
-     .help = "one layer a rank, the batch passed on in pieces",
+     .help = "one layer per rank, micro-batches in a pipeline",
      .uses = ORR_GEN_MICROBATCHES,
      .min_ranks = 2,
      .ranks_differ = true,
@@ -854,7 +855,7 @@ static orr_code check_options(const orr_pattern *p, const orr_gen_options *opt, 
     /* The first generation's program did not mind a pipeline of one rank. */
     const uint32_t min_ranks = p->min_ranks && opt->style != ORR_GEN_EG ? p->min_ranks : 1;
     if (opt->ranks < min_ranks || opt->ranks > RANKS_MAX)
-        return orr_fail(err, ORR_EUSAGE, NULL, "%s: ranks is %u; it goes from %u to %d", p->name,
+        return orr_fail(err, ORR_EUSAGE, NULL, "%s: ranks is %u; expected %u to %d", p->name,
                         opt->ranks, min_ranks, RANKS_MAX);
     if (opt->style == ORR_GEN_EG && (p->uses & ORR_GEN_COMM_SIZE) && opt->comm_size > UINT32_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL,
@@ -864,7 +865,7 @@ static orr_code check_options(const orr_pattern *p, const orr_gen_options *opt, 
         const uint64_t v = value_of(opt, &rows[i]);
         if ((p->uses & rows[i].bit) && (v < rows[i].min || v > rows[i].max))
             return orr_fail(err, ORR_EUSAGE, NULL,
-                            "%s: %s is %" PRIu64 "; it goes from %" PRIu64 " to %" PRIu64, p->name,
+                            "%s: %s is %" PRIu64 "; expected %" PRIu64 " to %" PRIu64, p->name,
                             rows[i].name, v, rows[i].min, rows[i].max);
     }
     if (p->ranks_differ && (p->uses & ORR_GEN_MICROBATCHES) &&

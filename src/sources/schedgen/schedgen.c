@@ -721,7 +721,7 @@ static const row rows[] = {
      NULL,
      NULL},
     {{"doublering", "once round a ring, and once back", SIZE}, sgen_pattern_doublering, NULL, NULL},
-    {{"linbarrier", "barrier: all tell rank 0, rank 0 tells all", 0},
+    {{"linbarrier", "barrier: all send to rank 0, rank 0 sends to all", 0},
      sgen_pattern_linbarrier,
      NULL,
      NULL},
@@ -737,7 +737,7 @@ static const row rows[] = {
      sgen_pattern_linear_alltoall,
      NULL,
      NULL},
-    {{"linear_alltoallv", "the same, in sizes drawn by lot",
+    {{"linear_alltoallv", "the same, with random sizes",
       SIZE | ORR_SCHEDGEN_ROOT | ORR_SCHEDGEN_SKEW},
      sgen_pattern_linear_alltoallv,
      sgen_draw_sizes,
@@ -747,7 +747,7 @@ static const row rows[] = {
      NULL,
      repair_recdoub},
     {{"allreduce_ring", "all-reduce on a ring", SIZE}, sgen_pattern_allreduce_ring, NULL, NULL},
-    {{"random_bisect", "half of the ranks send to the other half, in pairs drawn by lot",
+    {{"random_bisect", "half of the ranks send to the other half, in random pairs",
       SIZE | ORR_SCHEDGEN_RANDOM},
      sgen_pattern_random_bisect,
      sgen_draw_pairs,
@@ -836,9 +836,9 @@ static orr_code check_options(const row *r, const orr_schedgen_options *opt, orr
     if (opt->cpu > CPU_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "cpu %u: GOAL allows 0 to %d", opt->cpu, CPU_MAX);
     if (r->shown.uses & ORR_SCHEDGEN_NWAY && opt->nway == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "a rank must send one message a round at least");
+        return orr_fail(err, ORR_EUSAGE, NULL, "a rank must send at least one message per round");
     if (r->shown.uses & ORR_SCHEDGEN_SEGMENT && opt->segment_bytes == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL, "a segment must have one byte at least");
+        return orr_fail(err, ORR_EUSAGE, NULL, "a segment must have at least one byte");
     const orr_code code = check_root(r, opt, err);
     return code ? code : check_skew(r, opt, err);
 }

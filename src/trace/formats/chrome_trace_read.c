@@ -763,7 +763,7 @@ static orr_code take(void *context, orr_json_value event)
     if (!chrome_event_read(event, &e))
         return refuse(c, event, "an event is an object");
     if (!chrome_has(&e, CHROME_PH) || orr_json_type_of(e.of[CHROME_PH]) != ORR_JSON_STRING)
-        return refuse(c, event, "this event does not say what it is: \"ph\"");
+        return refuse(c, event, "this event has no type (\"ph\")");
     switch (e.ph.len == 1 ? e.ph.ptr[0] : '?') {
     case 'X':
         return take_complete(c, &e);

@@ -809,7 +809,7 @@ static orr_code read_meta(json_source *s, orr_json_value v)
     orr_trace *t = s->t;
     json_members m;
     if (t->has_metadata || t->count)
-        return json_bad(s, v, "the metadata must stand in front of all nodes, once");
+        return json_bad(s, v, "the metadata must come before all nodes, once");
     orr_code code = json_sort(s, v, "metadata", meta_keys, &m);
     const size_t begin = orr_put_begin(&t->owned);
     if (!code)

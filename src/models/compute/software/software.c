@@ -177,9 +177,8 @@ static const orr_software presets[] = {
      .waits_for_experts = true,
      .collective_us = 12},
     {.name = "megatron-core-graph",
-     .note =
-         "megatron-core of 2026, all passes as one CUDA graph: no host; activation and casts of "
-         "experts in their products",
+     .note = "megatron-core of 2026, all passes as one CUDA graph: no host time; activations and "
+             "casts of experts fused into their GEMMs",
      MEGATRON_CORE,
      .joins_permutation = true,
      .joins_experts = true,
@@ -193,8 +192,7 @@ static const orr_software presets[] = {
      .expert_bias_slowdown = 9.8,
      .stashes_experts = true},
     {.name = "megatron-core-2024",
-     .note =
-         "megatron-core of 2024 and early 2025: the loss by compiled passes over logits in 32 bits",
+     .note = "megatron-core of 2024 and early 2025: the loss by compiled kernels over fp32 logits",
      MEGATRON_CORE,
      .keeps_logits = true,
      .adds_expert_bias = true,
@@ -205,8 +203,8 @@ static const orr_software presets[] = {
      .waits_for_experts = true,
      .collective_us = 12},
     {.name = "megatron-2022",
-     .note = "Megatron-LM of 2022: the same attention; gradients added up in 32 bits by the "
-             "products, sums over ranks under them",
+     .note = "Megatron-LM of 2022: the same attention; GEMMs accumulate gradients in fp32 and "
+             "overlap with tensor-parallel reductions",
      .unfused_attention = true,
      .has_dropout = true,
      .joins_bias = true,
@@ -230,7 +228,7 @@ static const orr_software presets[] = {
      .waits_for_messages = true},
     {.name = "megatron-deepspeed",
      .note = "Megatron-DeepSpeed of 2021 and 2022: kernels of megatron-2021, gradients of bf16 "
-             "weights added up in 32 bits, micro-batches loaded one by one",
+             "weights accumulated in fp32, micro-batches loaded one by one",
      .unfused_attention = true,
      .has_dropout = true,
      .joins_bias = true,
@@ -258,8 +256,8 @@ static const orr_software presets[] = {
      .collective_us = 40},
     {.name = "fsdp2-fused",
      .note =
-         "FSDP2 around tensor-parallel layers of fused kernels (Llama 3): gradients added up in "
-         "32 bits, by a pass after each product",
+         "FSDP2 around tensor-parallel layers of fused kernels (Llama 3): gradients accumulated "
+         "in fp32 by a kernel after each GEMM",
      .corrects_blocks = true,
      .joins_bias = true,
      .joins_elementwise = true,
@@ -322,7 +320,7 @@ static const orr_software presets[] = {
      .host = 1.0,
      .collective_us = 40},
     {.name = "torch-eager",
-     .note = "plain PyTorch on one device, weights and optimizer in the products' type",
+     .note = "plain PyTorch on one device, weights and optimizer in the type of the GEMMs",
      .pure = true,
      .frees_grads = true,
      .expert_capacity = 1.25,
@@ -336,7 +334,7 @@ static const orr_software presets[] = {
      .mixes_prompts = true,
      .sends_once = true},
     {.name = "cuda-graph",
-     .note = "torch-eager replayed as a CUDA graph: no host",
+     .note = "torch-eager replayed as a CUDA graph: no host time",
      .pure = true,
      .frees_grads = true,
      .expert_capacity = 1.25},

@@ -190,7 +190,7 @@ static orr_code fail_route(const fluid_paths *p, uint32_t src, uint32_t dst, orr
     if (err->code == ORR_ENOMEM)
         return err->code;
     return orr_fail(err, ORR_EINPUT, p->where,
-                    "there is no route from rank %u to rank %u over links that work", src, dst);
+                    "there is no route from rank %u to rank %u over working links", src, dst);
 }
 
 enum { MOST_WAYS = 256 };

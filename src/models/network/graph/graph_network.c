@@ -75,7 +75,7 @@ static uint32_t next_link(void *net, net_packet *p, orr_error *err)
     const uint32_t link = orr__routes_next(g->routes, p->at, p->m.dst, p->hash, err);
     if (link == NET_LINK_NONE && err->code == ORR_EINPUT) /* only at the source */
         orr_fail(err, ORR_EINPUT, &g->where,
-                 "there is no route from rank %u to rank %u over links that work", p->m.src,
+                 "there is no route from rank %u to rank %u over working links", p->m.src,
                  p->m.dst);
     if (!g->symmetry || link >= NET_LINK_ARRIVED)
         return link;
@@ -459,7 +459,7 @@ orr_code orr__unaware_graph_path(
         const uint32_t link = orr__routes_next(p->routes, at, dst, hash, err);
         if (link == NET_LINK_NONE && err->code == ORR_EINPUT)
             return orr_fail(err, ORR_EINPUT, &p->where,
-                            "there is no route from rank %u to rank %u over links that work", src,
+                            "there is no route from rank %u to rank %u over working links", src,
                             dst);
         if (link == NET_LINK_NONE)
             return err->code;

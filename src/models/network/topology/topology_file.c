@@ -151,7 +151,8 @@ static orr__link_defaults oversubscribed(builder *b,
     if (!b->code)
         b->code = orr_yaml_take_number(b->map, "oversubscription", 0.001, 1000, &ratio, b->err);
     if (ratio > 0 && orr_yaml_find(b->map, "spine_bandwidth", &v))
-        refuse(b, "oversubscription and spine_bandwidth: one follows from the other");
+        refuse(b, "oversubscription and spine_bandwidth cannot be used together: one determines "
+                  "the other");
     if (ratio > 0)
         up.speed = down->speed * (double)down_links / ((double)up_links * ratio);
     return up;
@@ -348,7 +349,7 @@ static void make_servers(builder *b)
     const orr__link_defaults up = oversubscribed(b, per_leaf * each, spines ? spines : 1, &speed);
     const uint64_t leaves = (domains + per_leaf - 1) / per_leaf;
     if (spines == 0 && leaves > 1)
-        refuse(b, "spines: leaves meet through spines only");
+        refuse(b, "spines: leaves are connected through spines only");
     set_ranks(b, domains * each);
     if (b->code)
         return;
@@ -383,7 +384,8 @@ static void make_rails(builder *b)
     const orr__link_defaults up = speed_of(b, "spine", &speed);
     const uint64_t pods = (domains + per_leaf - 1) / per_leaf;
     if (spines == 0 && (pods > 1 || way == 1))
-        refuse(b, "spines: without spines there is one leaf a rail, and rails meet through nvlink");
+        refuse(b, "spines: without spines there is one leaf per rail, and rails are connected "
+                  "through nvlink");
     if (each % rails)
         refuse(b, "rails: the ranks of a domain must be a multiple of them");
     set_ranks(b, domains * each);
@@ -523,7 +525,7 @@ static orr_code take_component(reader *r, graph_device *d, orr_yaml_value v, com
         (code = orr_yaml_get_u64(n, "count", 1, MOST_NODES, &count, r->err)))
         return code;
     if (orr_str_is(choice, "device"))
-        return fail_at(r, v, "a device within a device is not read: component", out->name);
+        return fail_at(r, v, "nested devices are not supported: component", out->name);
     out->count = (uint32_t)count;
     out->is_xpu = orr_str_is(choice, "xpu");
     out->first = d->nodes;
@@ -539,7 +541,7 @@ static orr_code take_device(reader *r, orr_yaml_value v, graph_device *out)
     orr_yaml_value list;
     if (orr_yaml_find(v, "connections", &list))
         return fail_at(r, list,
-                       "InfraGraph 1 is not read, only edges are:", orr_str_of("connections"));
+                       "InfraGraph 1 is not supported, only edges are:", orr_str_of("connections"));
     orr_code code = orr_yaml_check_keys(v, keys, r->err);
     out->v = v;
     if (code || (code = need_text(r, v, "name", &out->name)))
@@ -737,7 +739,7 @@ static orr_code take_rate(reader *r, orr_yaml_value link, orr_str name, double *
                 return ORR_OK;
             }
         }
-    return fail_at(r, link, "there is no bandwidth of the link", name);
+    return fail_at(r, link, "no bandwidth for the link", name);
 }
 
 static orr_code take_delay(reader *r, orr_yaml_value link, double *out)
@@ -851,7 +853,7 @@ static orr_code take_all(reader *r)
     const orr_where w = orr_yaml_where(r->root);
     if (orr_yaml_find(r->root, "connections", &list))
         return fail_at(r, list,
-                       "InfraGraph 1 is not read, only edges are:", orr_str_of("connections"));
+                       "InfraGraph 1 is not supported, only edges are:", orr_str_of("connections"));
     orr_code code = orr_yaml_check_keys(r->root, keys, r->err);
     if (code)
         return code;
@@ -944,7 +946,7 @@ static orr_code add_switch_name(void *topology, orr_str name, orr_error *err)
     const uint32_t before = orr__topology_devices(t);
     uint32_t device, rank;
     if (t->rank_names && orr_intern_find(t->rank_names, name, &rank))
-        return orr_fail(err, ORR_EINPUT, NULL, "\"%.*s\" is the name of a rank already",
+        return orr_fail(err, ORR_EINPUT, NULL, "\"%.*s\" is already the name of a rank",
                         (int)name.len, name.ptr);
     const orr_code code = orr__topology_add_switch(t, name, &device, err);
     if (!code && device != before)
@@ -1152,7 +1154,8 @@ static orr_code take_devices(orr__topology *t,
         if (orr_yaml_find(root, "ranks", &ranks))
             return orr_fail(
                 err, ORR_EINPUT, &w,
-                "the key \"ranks\" does not go with \"generate\", which makes the ranks");
+                "the keys \"ranks\" and \"generate\" cannot be used together: \"generate\" makes "
+                "the ranks");
         code = orr__topology_generate(t, v, otherwise, err);
         if (code == ORR_EINPUT && err && !err->where.line)
             err->where = w;

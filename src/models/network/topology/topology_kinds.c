@@ -287,7 +287,7 @@ static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
     const double bits = l->speed * 8e9;
     if (!(bits >= 1 && bits <= 1e15) || !(l->latency >= 0 && l->latency <= 1e12))
         return orr_fail(err, ORR_EINPUT, NULL,
-                        "a link has no speed or latency that packets can have");
+                        "the speed or latency of a link is out of range for the packet model");
     if (!orr_grow(&c->cables, &c->cable_room, c->cable_count + 1))
         return orr_no_memory(err);
     c->cables[c->cable_count++] = (orr__cable){.a = l->from,
@@ -354,8 +354,8 @@ static orr_code make_cables(orr__cabling *c, const orr__topology *t, ways_back *
     }
     if (!code && used != t->link_count)
         code = orr_fail(err, ORR_EINPUT, NULL,
-                        "the model packet takes links that go both ways alike: no one_way, and no "
-                        "change of one direction");
+                        "the packet model needs links that are equal in both directions: no "
+                        "one_way, and no change of one direction");
     return code;
 }
 

@@ -188,10 +188,9 @@ static void check_pods(shape *s)
         last_pod = pod;
     }
     if (s->switches[0] != s->pods * tors || s->switches[1] != s->pods * aggs)
-        refuse(s,
-               "its pods are not alike, or not every switch of a pod is joined with those above");
+        refuse(s, "its pods differ, or a switch of a pod is not connected to those above");
     if (!s->switches[2] && s->pods != 1)
-        refuse(s, "its leaves do not all meet");
+        refuse(s, "its leaves are not all connected");
 }
 
 /* A group are the aggs, one of each pod, that have the same cores. */
@@ -294,7 +293,10 @@ orr_code orr__htsim_topo_words(const orr__cabling *c, orr_buf *out, orr_error *e
     orr_free(s.group);
     if (!is_well)
         return orr_no_memory(err);
-    return s.odd ? orr_fail(err, ORR_EUSAGE, NULL, "this is not a fat tree of htsim's: %s", s.odd)
+    return s.odd ? orr_fail(err, ORR_EUSAGE, NULL,
+                            "htsim cannot describe this as a fat tree: "
+                            "%s",
+                            s.odd)
                  : ORR_OK;
 }
 

@@ -448,7 +448,7 @@ static orr_code read_dtype(orr_json_value meta, export_form *f, orr_error *err)
     if (f->element_bytes)
         return ORR_OK;
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
-                    "type number %" PRId64 " of a tensor is not one that is known here", f->dtype);
+                    "unknown type number %" PRId64 " of a tensor", f->dtype);
 }
 
 /* Layout 7 is strided, 0 unknown; the others are sparse, and their bytes are nowhere in the
@@ -462,8 +462,7 @@ static orr_code check_layout(orr_json_value meta, orr_error *err)
         layout == 0 || layout == 7)
         return code;
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
-                    "a sparse tensor (layout %" PRId64 "): how many bytes it has is not known",
-                    layout);
+                    "a sparse tensor (layout %" PRId64 "): its size in bytes is unknown", layout);
 }
 
 static orr_code read_form(export_reader *r, const export_named *n, export_form *f, orr_error *err)
@@ -863,14 +862,12 @@ static orr_code read_group(export_reader *r, export_call *c, orr_error *err)
                     err);
     if (r->fx->world_size == 1)
         return fail(c->node, c->op,
-                    "the program communicates: say among how many ranks with "
-                    "--world-size N",
-                    err);
+                    "the program communicates: give the number of ranks with --world-size N", err);
     if (export_argument(c->node, "group_size", "as_int", &v)) {
         if ((code = orr_json_get_i64(v, &size, err)))
             return code;
         if (size != (int64_t)r->fx->world_size)
-            return fail(c->node, c->op, "its process group has another size than --world-size says",
+            return fail(c->node, c->op, "the size of its process group differs from --world-size",
                         err);
     }
     c->draft.group = 0;

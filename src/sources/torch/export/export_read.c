@@ -211,7 +211,7 @@ static orr_code open_source(
             return ORR_OK;
         close_source(out);
         return orr_fail(err, ORR_EUSAGE, ORR_AT(orr_where_byte(label, ORR_NO_BYTE)),
-                        "no archive, so it has no program '%s'", model);
+                        "not an archive, so there is no program '%s'", model);
     }
     orr_code code = orr_zip_open(bytes, label, &z, err);
     if (!code)
@@ -255,7 +255,7 @@ static orr_code read_schema(program *p, orr_error *err)
     if (major < 1 || major > SCHEMA_MOST || minor < 0 || minor > INT32_MAX)
         return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(v)),
                         "schema version %" PRId64 ".%" PRId64
-                        " of exported programs; 1 to %d are read here",
+                        " of exported programs; 1 to %d are supported",
                         major, minor, SCHEMA_MOST);
     r->schema_major = (uint32_t)major;
     r->schema_minor = (uint32_t)minor;
@@ -289,7 +289,7 @@ static orr_code read_outline(program *p, orr_error *err)
     orr_code code;
     if (orr_json_type_of(p->root) != ORR_JSON_OBJECT)
         return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(p->root)),
-                        "not an exported program: %s, where an object begins one",
+                        "not an exported program: found %s, expected an object",
                         orr_json_type_name(orr_json_type_of(p->root)));
     if ((code = read_schema(p, err)) || (code = read_torch_version(p, err)) ||
         (code = export_member(p->root, "graph_module", ORR_JSON_OBJECT, &p->module, err)) ||

@@ -537,7 +537,7 @@ static orr_code fail_missing(const parser *p, orr_json_value at, orr_error *err)
     if (y && y->max != INT64_MAX)
         snprintf(range, sizeof range, ", %" PRId64 " to %" PRId64, y->min < 0 ? 0 : y->min, y->max);
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_where(at)),
-                    "size '%.*s' is open and the file has no example of it: give it with --dim "
+                    "size '%.*s' is symbolic and the file has no example value: give it with --dim "
                     "%.*s=N%s",
                     n, p->missing.ptr, n, p->missing.ptr, range);
 }

@@ -62,7 +62,7 @@ orr_code fx_add_group(
     orr_fx *c, const uint32_t *ranks, size_t count, uint32_t family, uint64_t byte, orr_error *err)
 {
     if (count > RANKS_MOST)
-        return orr_fail(err, ORR_EINPUT, NULL, "a group of %zu ranks; %d are possible", count,
+        return orr_fail(err, ORR_EINPUT, NULL, "a group of %zu ranks; the maximum is %d", count,
                         RANKS_MOST);
     if (!orr_grow(&c->groups, &c->group_room, c->group_count + 1) ||
         !orr_grow(&c->ranks, &c->rank_room, c->rank_count + count))
@@ -177,7 +177,7 @@ orr_code fx_add_tensor(fx_graph *g, const fx_tensor_draft *t, uint32_t *number, 
     size_t dims;
     if (t->rank > FX_DIMS_MOST)
         return orr_fail(err, ORR_EINPUT, NULL,
-                        "a tensor of %" PRIu32 " dimensions; %d are possible", t->rank,
+                        "a tensor of %" PRIu32 " dimensions; the maximum is %d", t->rank,
                         FX_DIMS_MOST);
     if (is_full(g->tensor_count))
         return refuse_more(err);
@@ -264,7 +264,7 @@ static orr_code check_ranks(const orr_fx *c, uint32_t number, uint32_t *marks, o
         if (other && c->groups[other - 1].family == g->family)
             return fx_fail(c, g->byte, err,
                            "groups %" PRIu32 " and %" PRIu32 " are of family %" PRIu32
-                           " and both hold rank %" PRIu32 "; a family shares none",
+                           " and both hold rank %" PRIu32 "; groups of a family share no rank",
                            other - 1, number, g->family, rank);
         marks[rank] = number + 1;
     }
@@ -339,8 +339,8 @@ static orr_code check_group_use(
                        i, g->rank, n->group);
     if (n->peer != FX_NO_PEER && (n->peer < 0 || n->peer >= group->count))
         return fx_fail(c, n->byte, err,
-                       "node %zu means place %" PRId64 " of group %" PRIu32 ", which has %" PRIu32
-                       " ranks",
+                       "node %zu refers to place %" PRId64 " of group %" PRIu32 ", which has "
+                       "%" PRIu32 " ranks",
                        i, n->peer, n->group, group->count);
     return ORR_OK;
 }
@@ -352,7 +352,7 @@ static orr_code check_text(
     if (number < g->texts[table].count || (number == FX_NONE && table != FX_OPS))
         return ORR_OK;
     return fx_fail(c, g->nodes[i].byte, err,
-                   "node %zu means entry %" PRIu32 " of \"%s\"; there are %zu", i, number,
+                   "node %zu refers to entry %" PRIu32 " of \"%s\"; there are %zu", i, number,
                    names[table], g->texts[table].count);
 }
 
@@ -367,8 +367,10 @@ static orr_code check_node(const orr_fx *c, const fx_graph *g, size_t i, orr_err
         return code;
     for (size_t k = 0; k < refs; k++) {
         if (g->refs[n->refs + k] >= g->tensor_count)
-            return fx_fail(c, n->byte, err, "node %zu means tensor %" PRIu32 "; there are %zu", i,
-                           g->refs[n->refs + k], g->tensor_count);
+            return fx_fail(c, n->byte, err,
+                           "node %zu refers to tensor %" PRIu32 "; there are "
+                           "%zu",
+                           i, g->refs[n->refs + k], g->tensor_count);
     }
     return ORR_OK;
 }

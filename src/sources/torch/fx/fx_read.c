@@ -424,7 +424,7 @@ static orr_code read_lines(printed *p, orr_json *j)
     return code == ORR_END ? ORR_OK
            : code          ? code
                            : orr_fail(p->err, ORR_EINPUT, ORR_AT(orr_json_place(j, item.byte)),
-                                      "something follows the list of passes");
+                                      "unexpected data after the list of passes");
 }
 
 static orr_code read_printed(orr_json *j, orr_fx *c, orr_error *err)
@@ -826,7 +826,7 @@ static orr_code mark_kept(reader *r)
 {
     for (size_t i = 0; i < r->pair_count; i++) {
         if (r->pairs[i].storage >= r->g->storage_count)
-            return fail_at(r, r->pairs[i].byte, "\"kept\" means a storage that does not exist");
+            return fail_at(r, r->pairs[i].byte, "\"kept\" refers to a storage that does not exist");
         r->g->storages[r->pairs[i].storage].kept = r->pairs[i].kept;
     }
     return ORR_OK;
@@ -930,7 +930,7 @@ static const struct {
     orr_code (*read)(reader *); /* NULL: the graphs */
     const char *missing;        /* NULL: optional */
 } top_keys[] = {
-    {"format", check_format, "no capture: \"format\" is missing"},
+    {"format", check_format, "not a capture: \"format\" is missing"},
     {"version", check_version, "\"version\" is missing"},
     {"world_size", read_size, "\"world_size\" is missing"},
     {"groups", read_group_list, "\"groups\" is missing"},
@@ -945,8 +945,7 @@ static orr_code read_top(reader *r, const orr_json_item *item, unsigned *has)
             continue;
         if (*has >> i & 1)
             return fail_at(r, item->byte,
-                           top_keys[i].read ? "this key stands here for the second time"
-                                            : "a second \"graphs\"");
+                           top_keys[i].read ? "duplicate key" : "a second \"graphs\"");
         *has |= 1u << i;
         return top_keys[i].read ? top_keys[i].read(r) : read_graphs(r, item);
     }
@@ -1010,7 +1009,7 @@ static orr_code read_either(orr_json *j, orr_fx *c, orr_error *err)
         return ORR_OK;
     return code ? code
                 : orr_fail(err, ORR_EINPUT, ORR_AT(orr_json_place(j, item.byte)),
-                           "something follows the capture");
+                           "unexpected data after the capture");
 }
 
 orr_code orr_fx_parse(

@@ -405,7 +405,7 @@ static orr_code count_trouble(const reader *r, const draft *d, orr_link_counter 
 static orr_code refuse_field(const reader *r, const draft *d)
 {
     return orr_fail(r->err, ORR_EINPUT, ORR_AT(orr_json_where(d->in.self)),
-                    "\"%s\" of this event is not of the type it has to be", d->bad);
+                    "\"%s\" of this event has the wrong type", d->bad);
 }
 
 static orr_code check_fields(const reader *r, draft *d)

@@ -23,16 +23,16 @@ static const struct counter {
         {"bad_events",
          "events that lack a field, have one of a wrong type, or a time of 2^62 ns or more"},
     [ORR_LINK_NEGATIVE_TIMES] = {"negative_times", "negative durations, set to 0"},
-    [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with an id that a later one has"},
+    [ORR_LINK_DUPLICATE_NODES] = {"duplicate_nodes", "host nodes with the id of a later one"},
     [ORR_LINK_DUPLICATE_LAUNCHES] = {"duplicate_launches",
-                                     "launches with a correlation that an earlier one has"},
+                                     "launches with the correlation id of an earlier one"},
     [ORR_LINK_NO_LAUNCH] = {"no_launch", "device operations whose launch is not in the trace"},
     [ORR_LINK_NO_PARENT] = {"no_parent", "device operations launched outside of any operator"},
-    [ORR_LINK_NO_ROOT] = {"no_root", "host nodes that do not hang on the process node"},
+    [ORR_LINK_NO_ROOT] = {"no_root", "host nodes that do not descend from the process node"},
     [ORR_LINK_LATER_PARENTS] = {"later_parents",
                                 "host nodes whose parent does not come before them"},
     [ORR_LINK_OTHER_NAMES] = {"other_names", "operators with another name in the host trace"},
-    [ORR_LINK_NEW_SCHEMA] = {"new_schema", "host traces of a version that is not known"},
+    [ORR_LINK_NEW_SCHEMA] = {"new_schema", "host traces of an unknown version"},
 };
 
 const char *orr_link_counter_name(orr_link_counter c)

@@ -485,7 +485,10 @@ orr_code fab_approx_create(fab *f, orr_error *err)
     const char *why = forbids(f);
     const orr_where w = orr__packet_config_where(&f->config, "APPROX");
     if (why)
-        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "APPROX does not go with %s", why);
+        return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL,
+                        "APPROX cannot be used with "
+                        "%s",
+                        why);
     return create(f, true, err);
 }
 

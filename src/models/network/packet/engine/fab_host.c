@@ -818,11 +818,11 @@ void fab_host_ready(fab *f, uint32_t flow)
     if (w->awaits_route)
         return; /* a link may be repaired */
     if (!has_route) {
-        fab_fail(f, ORR_EINPUT, "there is no route from host %u to host %u over links that work%s",
+        fab_fail(f, ORR_EINPUT, "there is no route from host %u to host %u over working links%s",
                  w->src, w->dst,
                  f->config.forward_hosts || !f->rules.waits_for_repair
                      ? ""
-                     : "; hosts pass nothing on (FORWARDING_HOSTS 1: they do)");
+                     : "; hosts do not forward (FORWARDING_HOSTS 1: they do)");
         return;
     }
     const bool is_global = f->config.global_t;

@@ -345,13 +345,13 @@ static const char *reason(const fab *f, const fab_flow *w)
     if (p->is_down)
         return "the link of its host is down";
     if (!w->is_listed)
-        return "there is no route over links that work";
+        return "there is no route over working links";
     if (p->paused >> w->class & 1)
         return "its host is paused";
     if (w->timeouts)
-        return "nothing of what it sends comes through, however often it tries";
+        return "all its packets are lost, despite retransmission";
     if (w->frames)
-        return "its packets stand in the network";
+        return "its packets are stuck in the network";
     if (w->sent > w->acked && w->expected >= w->sent && w->expected < f->config.ack_interval)
         return "its receiver acknowledges nothing before L2_ACK_INTERVAL bytes, and its window is "
                "smaller";
@@ -428,9 +428,9 @@ static const char *why_for_good(const fab *f, const fab_port *p, unsigned class)
         return NULL;
     if (!(from->pause_sent >> class & 1))
         return !f->rules.host_pauses_expire
-                   ? "the frame that should have let it go on was lost on the link"
-                   : "the frame that should have let it go on was lost on the link (PAUSE_EXPIRES "
-                     "1: it would go on)";
+                   ? "the frame that should have resumed it was lost on the link"
+                   : "the frame that should have resumed it was lost on the link (PAUSE_EXPIRES 1 "
+                     "would resume it)";
     if (!f->rules.frees_lost_buffer && !is_filled_from(f, p->peer, class))
         return "the buffer there still counts packets that were lost when a link failed";
     return NULL;

@@ -324,8 +324,8 @@ static orr_code build(fab *f, const orr__cabling *c, orr_error *err)
     if (wants_longest(f) && fab_pairs(f) > MOST_PAIRS)
         return orr_fail(
             err, ORR_EINPUT, place(&w),
-            "GLOBAL_T, --compat and HPCC-PINT ask for the longest route of all pairs; this "
-            "network has too many: take GLOBAL_T 0");
+            "GLOBAL_T, --compat and HPCC-PINT need the longest route of all pairs, of which this "
+            "network has too many: set GLOBAL_T 0");
     if (!measure_paths(f))
         return orr_no_memory(err);
     f->control = control_of(f);

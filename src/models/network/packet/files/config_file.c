@@ -433,8 +433,8 @@ static orr_code check_together(const orr__packet_config *c, orr_error *err)
         return fail_at(
             c, key_of_ours(c), err,
             "LOAD_BALANCE, TRANSPORT, ENABLE_PFC, TRIMMING, PAUSE_EXPIRES, "
-            "FORWARDING_HOSTS, WIRE_OVERHEAD and LINK_EVENTS_FILE are not the old program's: not with "
-            "--compat");
+            "FORWARDING_HOSTS, WIRE_OVERHEAD and LINK_EVENTS_FILE are not keys of the old "
+            "program: they cannot be used with --compat");
     if (c->selective && c->back_to_zero)
         return fail_at(
             c, "L2_BACK_TO_ZERO", err,
@@ -470,7 +470,7 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
     const bool has_gain = c->control == ORR__CONTROL_DCQCN || c->control == ORR__CONTROL_DCTCP;
     if (has_gain && c->gain > 1 && c->rules->checks_values)
         return fail_at(c, "EWMA_GAIN", err,
-                       "EWMA_GAIN is above 1: it is the weight of what is new");
+                       "EWMA_GAIN is above 1: it is the weight of the newest sample");
     if (c->control == ORR__CONTROL_DCQCN && c->rules->checks_values && c->rp_us == 0)
         return fail_at(c, "RP_TIMER", err,
                        "DCQCN (CC_MODE 1) needs RP_TIMER (us, above 0): the rate would never grow");

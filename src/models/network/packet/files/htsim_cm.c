@@ -199,7 +199,7 @@ static orr_code read_idle(reader *r, uint32_t line, orr_str word)
     if (orr_str_is(word, "addon"))
         return ORR_OK;
     if (!orr_str_is(word, "msg"))
-        return refuse(r, word, "is not a word of a connection");
+        return refuse(r, word, "is not a keyword of a connection");
     const bool has_number = orr__words_next(&ahead, &next) && ahead.word_line == line &&
                             next.ptr[0] >= '0' && next.ptr[0] <= '9';
     return has_number ? need_u64(r, line, "the id of a message", 1, MOST_ID, &unused) : ORR_OK;
@@ -311,7 +311,7 @@ static orr_code read_count(reader *r, uint32_t line, unsigned which, uint64_t *o
     if (r->head_line[which]) {
         const orr_where where = orr__words_where(&r->w);
         return orr_fail(r->err, ORR_EINPUT, &where,
-                        "this number was given in line %" PRIu64 " already", r->head_line[which]);
+                        "this number was already given in line %" PRIu64, r->head_line[which]);
     }
     r->head_line[which] = line;
     return need_u64(r, line, "a number", 0, UINT32_MAX, out);
@@ -356,13 +356,13 @@ static orr_code read_line(reader *r, orr_str word)
     else if (orr_str_is(word, "failure"))
         code = read_failure(r, line);
     else if (find_arrow(word) == SIZE_MAX)
-        return refuse(r, word, "begins no line of a connection matrix");
+        return refuse(r, word, "does not begin a line of a connection matrix");
     else if (!r->has_nodes)
-        return refuse(r, word, "stands before Nodes");
+        return refuse(r, word, "appears before Nodes");
     else
         code = read_connection(r, line, word, find_arrow(word));
     if (!code && next_on_line(r, line, &more))
-        code = refuse(r, more, "is one word too many");
+        code = refuse(r, more, "is an extra word");
     return code;
 }
 
@@ -382,14 +382,14 @@ static orr_code check_use(reader *r, const orr__trigger *t)
 {
     const orr_where where = orr_where_line(r->w.path, t->line, 1);
     if (!t->kind)
-        return orr_fail(r->err, ORR_EINPUT, &where,
-                        "trigger %" PRIu64 " is used, and defined nowhere", t->id);
+        return orr_fail(r->err, ORR_EINPUT, &where, "trigger %" PRIu64 " is used but not defined",
+                        t->id);
     if (t->kind == ORR__TRIGGER_ONESHOT && t->told > 1)
         return orr_fail(r->err, ORR_EINPUT, &where,
-                        "trigger %" PRIu64 " is a oneshot, and %u flows fire it", t->id, t->told);
+                        "trigger %" PRIu64 " is a oneshot, but %u flows fire it", t->id, t->told);
     if (t->kind == ORR__TRIGGER_BARRIER && t->told > t->needs)
         return orr_fail(r->err, ORR_EINPUT, &where,
-                        "trigger %" PRIu64 " is a barrier for %u flows, and %u come to it", t->id,
+                        "trigger %" PRIu64 " is a barrier for %u flows, but %u reach it", t->id,
                         t->needs, t->told);
     return ORR_OK;
 }
