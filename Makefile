@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The front door.  Meson and Ninja do the work; this file says which of their words to use.
+# The front door.  Meson and Ninja do the work; this file calls them.
 #
 #     make            build; everything runnable lies in build/bin/
 #     make demo       end-to-end example                    (installs missing packages first)
@@ -10,14 +10,14 @@
 #     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
 #     make python     the Python package: a wheel, installed into BUILD/python-venv, where its tests run
 #     make bench      the benchmarks
-#     make truth      what was measured beside what orrery says: prints errors, writes docs/truth.md
-#     make validate   measured collectives and published training steps beside ours: prints errors and targets, writes
-#                     docs/validation.md, fails when a target is missed
+#     make truth      published measurements against predictions: prints errors, writes docs/truth.md
+#     make validate   measured collectives and published training steps against predictions: prints errors and
+#                     targets, writes docs/validation.md, fails when a target is missed
 #     make fit-nccl   fits the constants of collectives to truth/collectives again (minutes)
 #     make docs       the pictures in docs/pictures, from reports made now (needs chromium and Node.js)
 #     make fuzz       each fuzz target for FUZZ_SECONDS=60
 #     make install    PREFIX=/usr/local DESTDIR= OLD_NAMES=libexec: programs under their old names are links in
-#                     PREFIX/libexec/orrery, which nobody has in PATH unasked; bin puts them into PREFIX/bin, no leaves
+#                     PREFIX/libexec/orrery, which is in no PATH by default; bin puts them into PREFIX/bin, no leaves
 #                     them out
 #     make uninstall  removes what make install with the same PREFIX and DESTDIR wrote
 #     make format     clang-format all C files
