@@ -141,9 +141,7 @@ static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_err
         return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
     o->peak = (uint64_t)system.peak_flops;
     o->memory_rate = system.memory_bandwidth;
-    o->link_rate = (orr_Bps)(m.up_GBps * 1e9);
-    o->transfer_rate = (orr_Bps)(orr_machine_out_GBps(&m) * 1e9);
-    o->device_bytes = m.memory;
+    orr_serve_on(o, &m);
     o->chip = orr_chip_find(m.chip);
     return ORR_OK;
 }
@@ -165,6 +163,10 @@ static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_erro
         code = read_rate(c, "memory-rate", &o->memory_rate, err);
     if (!code)
         code = read_rate(c, "link-rate", &o->link_rate, err);
+    if (cli_given(c, "link-rate")) { /* wherever the others are */
+        o->node_ranks = 0;
+        o->is_mesh = false;
+    }
     if (!code)
         code = read_rate(c, "transfer-rate", &o->transfer_rate, err);
     if (!code && cli_given(c, "device-memory"))
@@ -358,6 +360,8 @@ static void print_json(const result *r)
         w, ORR_U("peak_operations_per_s", r->o.peak), ORR_U("memory_bytes_per_s", r->o.memory_rate),
         ORR_T("chip", r->o.chip ? r->o.chip->name : NULL),
         ORR_U("link_bytes_per_s", r->o.link_rate),
+        ORR_KU("node_ranks", r->o.node_ranks, r->o.node_ranks),
+        ORR_KU("node_bytes_per_s", r->o.node_ranks, r->o.node_rate),
         ORR_U("transfer_bytes_per_s", r->o.transfer_rate), ORR_I("time_ps", p->time),
         ORR_I("first_token_mean_ps", p->first_token_mean),
         ORR_I("first_token_most_ps", p->first_token_most),

@@ -34,7 +34,6 @@ static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
 {
     const orr_plan_serve_options *o = x->o;
     const orr_machine *m = &x->machine;
-    const bool is_inside = p->ranks.tp <= m->devices;
     orr_serve_options s = {.ranks = p->ranks,
                            .dtype = o->dtype,
                            .batch = o->requests,
@@ -43,13 +42,10 @@ static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
                            .max_batch = p->max_batch,
                            .peak = (uint64_t)x->system.peak_flops,
                            .memory_rate = x->system.memory_bandwidth,
-                           .link_rate =
-                               (orr_Bps)((is_inside ? m->up_GBps : orr_machine_out_GBps(m)) * 1e9),
-                           .transfer_rate = (orr_Bps)(orr_machine_out_GBps(m) * 1e9),
-                           .device_bytes = m->memory,
                            .chip = orr_chip_find(m->chip),
                            .only_figures = true,
                            .no_traces = true};
+    orr_serve_on(&s, m);
     return s;
 }
 

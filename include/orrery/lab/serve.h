@@ -29,6 +29,7 @@
 #define ORRERY_LAB_SERVE_H
 
 #include <orrery/lab/llm.h>
+#include <orrery/lab/machine.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -78,9 +79,14 @@ typedef struct orr_serve_options {
     bool sequence_parallel;
     orr_context_form context_form;
 
-    uint64_t peak;         /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
-    orr_Bps memory_rate;   /* 0: 3.35 TB/s */
-    orr_Bps link_rate;     /* 0: 450 GB/s */
+    uint64_t peak;       /* operations a second; 0: 989e12, with weights in fp8 1979e12 */
+    orr_Bps memory_rate; /* 0: 3.35 TB/s */
+    orr_Bps link_rate;   /* 0: 450 GB/s */
+    /* Ranks of a node, consecutive ones, and what a rank can send to other nodes; 0: all ranks are
+     * in one node. */
+    uint32_t node_ranks;
+    orr_Bps node_rate;
+    bool is_mesh;          /* link_rate is of links to all others of a node, one each */
     orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
     uint64_t device_bytes; /* memory of a device; 0: 80 GB */
     uint64_t kv_bytes;     /* of it for caches; 0: what the weights leave of nine tenths */
@@ -96,6 +102,9 @@ ORR_API orr_code orr_serve_complete(const orr_model *m,
                                     orr_serve_options *opt,
                                     orr_error *err) ORR_MUST_CHECK;
 ORR_API uint32_t orr_serve_rank_count(const orr_serve_options *opt);
+/* Rates, nodes and memory of a machine that has these ranks (orr_machine_for); not its compute.  What
+ * the machine does not have stays as it is. */
+ORR_API void orr_serve_on(orr_serve_options *opt, const orr_machine *m);
 
 /* ---- what came of it ---- */
 

@@ -133,7 +133,9 @@ typedef enum llm_stream {
  * its bytes, or the bytes that a rank puts on its link. */
 typedef struct llm_meter {
     uint64_t peak; /* operations a second */
-    orr_Bps memory_rate, link_rate;
+    orr_Bps memory_rate, link_rate, node_rate;
+    uint32_t node_ranks;  /* beyond which node_rate counts; 0: link_rate does everywhere */
+    bool is_mesh;         /* link_rate is of links to all others of a node, one each */
     const orr_chip *chip; /* NULL: rates; else kernels take their time on it */
     uint64_t pending;     /* ps: kernels of the next computation */
     uint64_t time;        /* ps; on a chip at its highest clock, of which: */

@@ -120,16 +120,54 @@ static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t byte
     return add_time(t, by_work > by_memory ? by_work : by_memory);
 }
 
-/* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own
- * part.  An all-gather is given by what one rank has, the others by what all have. */
-enum { COLLECTIVE_PS = 8000000 }; /* a small all-reduce of a serving program within a node */
-static uint64_t measure_collect(llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n)
+/* Ranks of a group of n that are in one node, where its ranks are so far apart. */
+static uint32_t ranks_near(const llm_meter *t, uint32_t n, uint32_t stride)
 {
+    const uint32_t room = t->node_ranks / stride;
+    return !t->node_ranks || n <= room ? n : room ? room : 1;
+}
+
+/* What a rank can send to `near` - 1 others of its node.  Of a mesh it has a link to each. */
+static uint64_t near_rate(const llm_meter *t, uint32_t near)
+{
+    if (!t->is_mesh || near >= t->node_ranks)
+        return t->link_rate;
+    const uint64_t rate = t->link_rate / (t->node_ranks - 1) * (near > 1 ? near - 1 : 1);
+    return rate ? rate : 1;
+}
+
+/* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own
+ * part.  An all-gather is given by what one rank has, the others by what all have.  Between nodes a
+ * ring uses the NICs of all its ranks there; of an all-to-all each rank sends what is for other
+ * nodes through its own. */
+enum { COLLECTIVE_PS = 8000000 }; /* a small all-reduce of a serving program within a node */
+static uint64_t measure_collect(
+    llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n, uint32_t stride)
+{
+    const uint32_t near = ranks_near(t, n, stride);
+    const uint64_t start = t->chip ? COLLECTIVE_PS : 0;
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
     const unsigned __int128 sent = kind == ORR_COLL_ALL_GATHER   ? round
                                    : kind == ORR_COLL_ALL_REDUCE ? 2 * round / n
                                                                  : round / n;
-    return add_time(t, ps_of(sent, t->link_rate) + (t->chip ? COLLECTIVE_PS : 0));
+    uint64_t rate = near_rate(t, near);
+    if (near < n && kind == ORR_COLL_ALL_TO_ALL) {
+        const unsigned __int128 far = (unsigned __int128)bytes * (n - near) / n;
+        const uint64_t inside = ps_of(sent - far, rate), between = ps_of(far, t->node_rate);
+        return add_time(t, (inside > between ? inside : between) + start);
+    }
+    if (near < n) {
+        const unsigned __int128 nics = (unsigned __int128)t->node_rate * near;
+        rate = near > 1 && rate < nics ? rate : (uint64_t)nics;
+    }
+    return add_time(t, ps_of(sent, rate) + start);
+}
+
+/* A message to the next of n ranks: the one that leaves a node is the slowest. */
+static uint64_t measure_send(llm_meter *t, uint64_t bytes, uint32_t n, uint32_t stride)
+{
+    const bool is_near = ranks_near(t, n, stride) == n;
+    return add_time(t, ps_of(bytes, is_near ? near_rate(t, 2) : t->node_rate));
 }
 
 /* ---- computation ---- */
@@ -217,7 +255,8 @@ uint64_t llm_put_collect(llm_pen *p,
     if (p->g->layout.degree[axis] == 1)
         return after.count ? after.ids[after.count - 1] : 0;
     if (p->meter)
-        return measure_collect(p->meter, kind, bytes, p->g->layout.degree[axis]);
+        return measure_collect(p->meter, kind, bytes, p->g->layout.degree[axis],
+                               axis == LLM_AXIS_CP ? p->g->layout.tp : 1);
     llm_stream stream = stream_of_axis(axis);
     if (p->is_beside)
         stream = stream == LLM_ON_TP   ? LLM_ON_TP_BACK
@@ -253,8 +292,11 @@ static uint64_t end_message(llm_pen *p, uint64_t bytes, uint64_t tag, llm_peer p
 uint64_t llm_put_send(
     llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer to, llm_deps after)
 {
-    if (p->meter)
-        return add_time(p->meter, ps_of(bytes, p->meter->link_rate));
+    if (p->meter) {
+        const llm_layout *l = &p->g->layout;
+        return to == LLM_PEER_CP_NEXT ? measure_send(p->meter, bytes, l->cp, l->tp)
+                                      : measure_send(p->meter, bytes, l->pp, l->tp * l->cp * l->dp);
+    }
     if (p->tape)
         return llm_tape_message(p->tape, true, bytes, stream_of_peer(to), after);
     orr__builder *b = begin(p, ORR_NODE_COMM_SEND, name, after);

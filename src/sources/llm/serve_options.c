@@ -58,8 +58,25 @@ static void fill_in(orr_serve_options *o)
     default_u64(&o->peak, o->dtype == ORR_DTYPE_FP8 ? 1979 * TERA : 989 * TERA);
     default_u64(&o->memory_rate, 3350 * GIGA);
     default_u64(&o->link_rate, 450 * GIGA);
+    default_u64(&o->node_rate, o->link_rate);
     default_u64(&o->transfer_rate, 50 * GIGA);
     default_u64(&o->device_bytes, 80 * GIGA);
+}
+
+void orr_serve_on(orr_serve_options *o, const orr_machine *m)
+{
+    const orr_Bps up = (orr_Bps)(m->up == ORR_MACHINE_UP_NONE ? 0 : m->up_GBps * 1e9);
+    const orr_Bps out = (orr_Bps)(orr_machine_out_GBps(m) * 1e9);
+    const bool has_nodes = up && out && m->nodes > 1;
+    if (up || out)
+        o->link_rate = up ? up : out;
+    o->node_ranks = has_nodes || m->up == ORR_MACHINE_UP_MESH ? m->devices : 0;
+    o->node_rate = has_nodes ? out : 0;
+    o->is_mesh = m->up == ORR_MACHINE_UP_MESH;
+    /* Caches move inside a node where prompts and answers are, else between nodes. */
+    if (up || out)
+        o->transfer_rate = has_nodes || !up ? out : up;
+    o->device_bytes = m->memory;
 }
 
 /* ---- what cannot be ---- */
@@ -282,6 +299,7 @@ static void check_limits(checker *c)
         {"peak", o->peak, MOST_BYTES},
         {"memory_rate", o->memory_rate, MOST_BYTES},
         {"link_rate", o->link_rate, MOST_BYTES},
+        {"node_rate", o->node_rate, MOST_BYTES},
         {"transfer_rate", o->transfer_rate, MOST_BYTES},
         {"device_bytes", o->device_bytes, MOST_BYTES},
         {"kv_bytes", o->kv_bytes, MOST_BYTES},

@@ -414,6 +414,9 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
     const llm_meter fresh = {.peak = p->opt->peak,
                              .memory_rate = p->opt->memory_rate,
                              .link_rate = p->opt->link_rate,
+                             .node_rate = p->opt->node_rate,
+                             .node_ranks = p->opt->node_ranks,
+                             .is_mesh = p->opt->is_mesh,
                              .chip = p->opt->chip};
     llm_meter sum = fresh, meter;
     llm_pen pen = {.g = &p->g, .meter = &sum};
