@@ -880,8 +880,12 @@ orr_code orr_machine_dims(const orr_machine *m, orr_net_config *out, orr_error *
         return code;
     const bool is_flat = m->up == ORR_MACHINE_UP_NONE;
     const uint32_t ends = is_flat ? m->nodes * m->devices : m->nodes;
-    const bool is_shared = m->nodes_per_leaf && m->nodes > m->nodes_per_leaf;
-    const double share = orr_machine_out_GBps(m) / (is_shared ? m->oversubscription : 1);
+    const uint32_t leaf = m->nodes_per_leaf ? m->nodes_per_leaf : m->nodes;
+    /* Of even traffic between nodes this part leaves the leaf; uplinks that carry it all cost
+     * nothing. */
+    const double crowded =
+        m->nodes > leaf ? m->oversubscription * (m->nodes - leaf) / (m->nodes - 1) : 1;
+    const double share = orr_machine_out_GBps(m) / (crowded > 1 ? crowded : 1);
     add_node(m, &c);
     if (m->fabric != ORR_MACHINE_FABRIC_TORUS)
         c.ranks_per_node = c.dims ? m->devices : 1;

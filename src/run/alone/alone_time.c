@@ -54,10 +54,12 @@ static double out_rate(const orr_machine *m,
     const double shared = (double)m->nics / per_node;
     const uint32_t leaf = m->nodes_per_leaf ? m->nodes_per_leaf : m->nodes;
     double rate = m->nic_GBps * (beside < shared ? beside : shared);
-    /* Of an all-to-all this part crosses the leaf's uplinks; rings and trees stay inside as far as
-     * they can. */
-    if (op->kind == ORR_COLL_ALL_TO_ALL && nodes > leaf) {
-        const double crowded = m->oversubscription * (nodes - leaf) / nodes;
+    /* Of an all-to-all this part crosses the leaf's uplinks; of rings and trees what one of its
+     * nodes sends. */
+    if (nodes > leaf) {
+        const double crowded = op->kind == ORR_COLL_ALL_TO_ALL
+                                   ? m->oversubscription * (nodes - leaf) / (nodes - 1)
+                                   : m->oversubscription / leaf;
         rate /= crowded > 1 ? crowded : 1;
     }
     return rate;
