@@ -647,9 +647,26 @@ static const char *source_of_compute(const orr_sim *s, orr_arena *a)
                               : "durations of the traces";
 }
 
+/* Kernels were measured on a chip, whatever a machine file says of its peaks; who changes these is
+ * told that nothing came of it. */
+static bool has_other_peaks(const orr_sim *s)
+{
+    const orr_chip *chip = s->opt.chip;
+    const double peak = chip ? chip->peak_tflops[ORR_TYPE_BF16] * 1e12 : 0;
+    const double memory = chip ? chip->memory_GBps * 1e9 : 0;
+    const double likeness = log(1.1); /* data sheets of one chip differ by less */
+    if (!(peak > 0) || !(memory > 0) || !s->opt.chip_is_default)
+        return false;
+    return (s->system.peak_perf > 0 && fabs(log(s->system.peak_perf / peak)) > likeness) ||
+           (s->system.local_mem_bw > 0 && fabs(log(s->system.local_mem_bw / memory)) > likeness);
+}
+
 static const char *compute_text(const orr_sim *s, orr_arena *a)
 {
     const char *source = source_of_compute(s, a);
+    if (source && has_other_peaks(s))
+        source = orr_arena_print(
+            a, "%s, not peak_tflops and memory_bandwidth of the machine (--ideal)", source);
     if (!source || !s->joint || !(s->system.overlap_cost > 0))
         return source;
     return orr_arena_print(a, "%s; %g %% of their speed lost during a collective", source,

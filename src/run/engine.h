@@ -95,6 +95,9 @@ struct orr_run {
 /* What the configuration does not say about network and system, from its machine, for so many
  * ranks. */
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err) ORR_MUST_CHECK;
+/* The machine in words, with all that was changed of it: "dgx-h100:2,nics.count=4", "mine:2
+ * (mine.yml)".  NULL: there is none, or no memory. */
+const char *run_machine_text(const orr_run *r);
 
 /* Saturates. */
 static inline orr_ps run_ps(uint64_t ns)

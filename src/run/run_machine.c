@@ -91,6 +91,35 @@ static void take_chip(orr_run *r)
         c->software = r->machine.software;
 }
 
+/* The comma before the first change of a figure, KEY=VALUE; a path may hold commas, too. */
+static const char *find_changes(const char *text)
+{
+    for (const char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
+        const size_t n = strspn(at + 1, "abcdefghijklmnopqrstuvwxyz_.");
+        if (n && at[1 + n] == '=')
+            return at;
+    }
+    return NULL;
+}
+
+const char *run_machine_text(const orr_run *r)
+{
+    const char *text = r->config.machine;
+    if (!r->machine.size || !text)
+        return NULL;
+    const char *changes = find_changes(text);
+    size_t n = changes ? (size_t)(changes - text) : strlen(text), digits = 0;
+    while (digits < n && text[n - digits - 1] >= '0' && text[n - digits - 1] <= '9')
+        digits++;
+    if (digits && digits < n && text[n - digits - 1] == ':')
+        n -= digits + 1;
+    const char *name = orr_arena_print(r->arena, "%.*s", (int)n, text);
+    const bool is_file = name && !orr_machine_source(name);
+    return orr_arena_print(r->arena, "%s:%u%s%s%s%s", r->machine.name, r->machine.nodes,
+                           changes ? changes : "", is_file ? " (" : "", is_file ? name : "",
+                           is_file ? ")" : "");
+}
+
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
 {
     orr_run_config *c = &r->config;

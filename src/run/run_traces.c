@@ -172,9 +172,7 @@ static orr_code create(orr_run *r, orr_error *err)
                    .latency = c->change.latency,
                    .compute = c->change.compute,
                    .memory = c->change.memory},
-        .machine = r->machine.size
-                       ? orr_arena_print(r->arena, "%s:%u", r->machine.name, r->machine.nodes)
-                       : NULL,
+        .machine = run_machine_text(r),
         .chip = chip,
         .is_ideal = c->is_ideal,
         /* Also in a run again, which has the name from the first. */
