@@ -451,6 +451,8 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         n->rank = s->fold ? fold_class_first(s->fold, i) : i;
         n->weight = s->lockstep ? s->lockstep->size[i] : 1;
         n->graph = &s->graphs[orr_set_class_of(s->set, n->rank)];
+        if (s->fold)
+            fold_attach(s->fold, i, n);
         /* In lock step another rank stands for it: it keeps its place in the array, so that ranks
          * are indices, but nothing else. */
         if (n->weight == 0)

@@ -29,3 +29,13 @@ t small -s sys.json -t switch.yml --max-time 5
 t small -s sys.json -t switch.yml --max-time 0s
 t small -s sys.json -t switch.yml --max-memory much
 t small -s sys.json -t switch.yml --max-events 0
+# Stopped before its first event, every network has a table of what is known: nothing.
+orrery -q stage gpt2 --dp 2 --layers 1 --batch 4 -o step.orr >/dev/null
+for network in fluid unaware aware graph packet; do
+    for fold in auto off; do
+        for out in text --json; do
+            orrery -q run step.orr --machine dgx-h100 -n $network --fold $fold --max-memory 1KiB --csv c.csv ${out#text} >out 2>err
+            echo "$network $fold $out: status $?"
+        done
+    done
+done | sed '/status 130$/d'

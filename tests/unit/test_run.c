@@ -355,6 +355,87 @@ TEST(test_run__a_stopped_run_can_go_on)
     orr_set_close(set);
 }
 
+/* Everything that can be asked of a run; what it has not is refused, with words. */
+static void ask_all(orr_run *r)
+{
+    static const char *const files[] = {"text",  "json",      "csv",    "csv-alike", "figures",
+                                        "links", "trace-log", "memory", "timeline"};
+    orr_timeline *line;
+    orr_critical_path *path;
+    orr_goal *goal;
+    const char *why;
+    for (uint32_t i = 0; i < orr_run_ranks(r); i++)
+        CHECK(orr_run_rank_at(r, i) != NULL);
+    for (uint32_t i = 0; i < orr_run_dimensions(r); i++)
+        CHECK(orr_run_dimension_at(r, i) != NULL);
+    CHECK(orr_run_finished(r) <= orr_run_ranks(r) && orr_run_time(r) >= 0);
+    (void)orr_run_threads(r, &why);
+    (void)orr_run_stall(r);
+    (void)orr_run_steps_of(r);
+    (void)orr_run_events(r);
+    (void)orr_run_messages(r);
+    (void)orr_run_ranks_simulated(r);
+    (void)orr_run_ranks_simulated_last(r);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        err.message[0] = 0;
+        CHECK(!orr_run_write(r, files[i], "asked", &err) || err.message[0]);
+    }
+    if (!orr_run_timeline(r, &line, &err))
+        orr_timeline_destroy(line);
+    if (!orr_run_critical_path(r, &path, &err))
+        orr_critical_path_destroy(path);
+    if (!orr_run_goal(r, &goal, &err))
+        orr_goal_free(goal);
+}
+
+static void ask_at_any_time(orr_run_config config)
+{
+    orr_run *r = start(config);
+    ask_all(r);
+    orr_run_stop(r); /* before its first event */
+    CHECK_CODE(orr_run_to_end(r, &err), ORR_ESTOP, &err);
+    ask_all(r);
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    const orr_ps end = orr_run_time(r);
+    ask_all(r);
+    orr_run_destroy(r);
+    r = start(config);
+    CHECK_OK(orr_run_step(r, &err), &err);
+    ask_all(r);
+    CHECK_OK(orr_run_to_end(r, &err), &err);
+    CHECK(orr_run_time(r) == end);
+    orr_run_destroy(r);
+    orr_run_destroy(start(config)); /* never asked, never run */
+}
+
+TEST(test_run__anything_may_be_asked_at_any_time)
+{
+    static const char *const networks[] = {"fluid", "unaware", "aware", "graph", "packet"};
+    orr_set *ring = ring_of(8);
+    const orr_pattern *pattern = orr_pattern_find("all_reduce");
+    orr_set *reduce;
+    CHECK_OK(orr_pattern_set(pattern, &pattern->defaults, &reduce, &err), &err);
+    orr_goal *g = parse(RING);
+    write_star();
+    for (size_t n = 0; n < sizeof networks / sizeof *networks; n++)
+        for (int i = 0; i < 12; i++) {
+            const orr_run_config c = {.set = i % 2 ? ring : reduce,
+                                      .network = networks[n],
+                                      .fold = i / 2 % 2 ? ORR_RUN_FOLD_OFF : ORR_RUN_FOLD_AUTO,
+                                      .steps = i / 4 == 1 ? 3 : 1,
+                                      .threads = 1,
+                                      .records = i / 4 == 2 ? ORR_RUN_SPANS : 0};
+            ask_at_any_time(c);
+        }
+    ask_at_any_time((orr_run_config){.schedule = g});
+    ask_at_any_time((orr_run_config){.schedule = g, .fold = ORR_RUN_FOLD_OFF, .threads = 2});
+    ask_at_any_time(
+        (orr_run_config){.is_flows = true, .flows = "flows.txt", .topology = "config.txt"});
+    orr_goal_free(g);
+    orr_set_close(reduce);
+    orr_set_close(ring);
+}
+
 /* A network that never lets a run end: each message is followed by calls without end. */
 static atomic_int calls;
 
@@ -533,6 +614,7 @@ int main(void)
         RUN(test_run__results_that_an_engine_has_not_are_empty),
         RUN(test_run__every_string_may_be_freed),
         RUN(test_run__a_stopped_run_can_go_on),
+        RUN(test_run__anything_may_be_asked_at_any_time),
         RUN(test_run__another_thread_stops_it),
         RUN(test_run__a_signal_handler_stops_it),
         RUN(test_run__a_compute_model_of_the_callers),

@@ -286,6 +286,11 @@ uint32_t fold_class_count(const fold_sim *f)
     return f->class_count;
 }
 
+void fold_attach(fold_sim *f, uint32_t class_index, run_npu *n)
+{
+    f->classes[class_index].npu = n;
+}
+
 uint32_t fold_class_first(const fold_sim *f, uint32_t class_index)
 {
     return f->classes[class_index].ranks[0];
@@ -363,8 +368,6 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     orr_sim *s = f->s;
     bool has_more = true;
     if (!f->has_started) {
-        for (uint32_t c = 0; c < f->class_count; c++)
-            f->classes[c].npu = &s->npus[c];
         /* The tape asks whether the run is loose, so it comes after. */
         if (!fold_keep_log(f) || !fold_loosen(f) || !fold_tape_create(f) || !fold_merge_init(f))
             return orr_no_memory(err);

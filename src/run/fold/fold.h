@@ -29,6 +29,8 @@ void fold_destroy(struct fold_sim *f); /* NULL is fine */
 
 uint32_t fold_class_count(const struct fold_sim *f);
 uint32_t fold_class_first(const struct fold_sim *f, uint32_t class_index); /* its smallest rank */
+/* Who stands for a class; results may be asked for from then on. */
+void fold_attach(struct fold_sim *f, uint32_t class_index, run_npu *n);
 
 /* All events.  ORR_END: it did not hold, orr_sim.fold_why says why; ORR_ESTOP as orr_sim_run. */
 orr_code fold_run(struct fold_sim *f, orr_error *err);

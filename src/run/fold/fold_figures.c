@@ -901,17 +901,20 @@ bool fold_make_results(fold_sim *f)
     return ok && fold_put_finish_order(f->s);
 }
 
+/* What is asked for before there are results: no rank has done anything. */
+
 const orr_sim_rank_result *fold_rank(const fold_sim *f, uint32_t rank)
 {
-    return &f->results[rank];
+    static const orr_sim_rank_result nothing = {.finished_at = ORR_NEVER};
+    return f->results ? &f->results[rank] : &nothing;
 }
 
 uint64_t fold_spent(const fold_sim *f, uint32_t rank, unsigned use)
 {
-    return f->spent[rank][use];
+    return f->spent ? f->spent[rank][use] : 0;
 }
 
 uint64_t fold_busy(const fold_sim *f, uint32_t rank)
 {
-    return f->busy[rank];
+    return f->busy ? f->busy[rank] : 0;
 }
