@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collective.h - what a collective algorithm is: it turns one phase of a collective into messages.
+/* collective.h - the interface of a collective algorithm: it turns one phase of a collective into
+ * messages.
  *
  *     typedef struct once { uint32_t left; } once;
  *     static bool setup(orr_coll *c, const orr_coll_phase *p)
@@ -21,10 +22,10 @@
  *
  *     setup -> start -> (received | timer)* -> orr_coll_done
  *
- * Members are named by their index, 0 to count - 1, along the dimension or in the group.  What an
- * algorithm does must depend only on its inputs.  Nothing is called from two threads at a
- * time.  The algorithms of this library are in src/models/collective;
- * tests/unit/test_collective_table.c has a whole one. */
+ * Members are named by their index, 0 to count - 1, along the dimension or in the group.  An
+ * algorithm must be deterministic.  Nothing is called from two threads at a time.  The algorithms
+ * of this library are in src/models/collective; tests/unit/test_collective_table.c has a complete
+ * example. */
 #ifndef ORRERY_COLLECTIVE_H
 #define ORRERY_COLLECTIVE_H
 
@@ -55,64 +56,67 @@ static inline void *orr_coll_state(orr_coll *c)
     return c + 1;
 }
 
-/* What there is to do; setup copies what it needs later. */
+/* The phase to run; setup copies what it needs later. */
 typedef struct orr_coll_phase {
     orr_collective kind;
-    orr_bytes data;    /* what this member has at the start */
-    uint32_t root;     /* index of the root, of a collective that has one */
+    orr_bytes data;    /* held by this member at the start */
+    uint32_t root;     /* index of the root, if the collective has one */
     uint32_t number;   /* N of "directN" in the system file; 0: none */
-    uint32_t variant;  /* 0 to ops->variants - 1, from chunk to chunk in turn */
+    uint32_t variant;  /* 0 to ops->variants - 1, rotating from chunk to chunk */
     bool is_group;     /* members are those of a group, not of a dimension */
-    bool is_barrier;   /* half of a barrier: there is nothing to add up */
-    bool has_outsider; /* the list of algorithms ends here, and this rank lies outside of the first
-                          `count` (astra-sim.md 5.1) */
+    bool is_barrier;   /* half of a barrier: no data to reduce */
+    bool has_outsider; /* the list of algorithms ends here, and this rank is not among the first
+                        * `count` (astra-sim.md 5.1) */
 } orr_coll_phase;
 
 struct orr_coll_ops {
-    const char *name;  /* what the system file says: "halvingDoubling"; unique among its kinds */
-    const char *label; /* what timelines and explanations say: "halving-doubling" */
+    const char *name;  /* as in the system file: "halvingDoubling"; unique among its kinds */
+    const char *label; /* as in timelines and explanations: "halving-doubling" */
     const char *help;  /* one line */
     uint32_t kinds;    /* the collectives it can run: ORR_COLL_BIT(...) | ...  Either those with a
                           root (broadcast, reduce, gather, scatter, barrier) or those without */
     bool takes_number; /* the name may end in a number: "direct8" */
-    bool has_one;      /* "oneRing" for "ring": one phase over all ranks, whatever the dimensions */
-    bool needs_power_of_two; /* other counts never finish; the explanation of a stall says so */
-    bool keeps_data;   /* the data of a chunk is as large after the phase as before it, also of
-                                an all-gather or a reduce-scatter */
-    uint32_t variants; /* of a phase; 0 or 1: all chunks are alike */
+    /* also available as "oneRing" for "ring": one phase over all ranks, whatever the dimensions */
+    bool has_one;
+    /* with other counts it never finishes; the stall explanation says so */
+    bool needs_power_of_two;
+    bool keeps_data;   /* a chunk has the same size after the phase as before, even for all-gather
+                        * and reduce-scatter */
+    uint32_t variants; /* variants of a phase; 0 or 1: all chunks are alike */
     size_t state_size; /* bytes of state per running phase; 0: none */
     /* False: it has called orr_coll_fail.  NULL: nothing to set up. */
     bool (*setup)(orr_coll *c, const orr_coll_phase *p);
     void (*start)(orr_coll *c);
     void (*received)(orr_coll *c, orr_bytes size); /* a message of orr_coll_receive has arrived */
-    void (*timer)(orr_coll *c);                    /* the delay of an orr_coll_charge is over */
-    /* How many messages a member sends in a phase, about, for the progress line.  NULL: count -
-     * 1. */
+    void (*timer)(orr_coll *c);                    /* the delay of an orr_coll_charge has passed */
+    /* Approximate number of messages a member sends per phase, for the progress line.  NULL: count
+     * - 1. */
     double (*messages)(orr_collective kind, uint32_t count);
 };
 
-/* ---- what an algorithm may ask for ---- */
+/* ---- what an algorithm may call ---- */
 
 ORR_API void orr_coll_send(orr_coll *c, uint32_t member, orr_bytes size);
 ORR_API void orr_coll_receive(orr_coll *c, uint32_t member, orr_bytes size);
-/* The member handles this many bytes: endpoint delay, then reduction, then timer is called. */
+/* The member processes this many bytes: endpoint delay, then reduction, then timer is called. */
 enum {
     ORR_COLL_REDUCED = 1,  /* they are added to the local data: the reduction takes time */
     ORR_COLL_FROM_NPU = 2, /* on a shared bus: from the NPU to its network interface */
-    ORR_COLL_SENT_BACK = 4 /* on a shared bus: and back, because they are sent on */
+    ORR_COLL_SENT_BACK = 4 /* on a shared bus: and back, because they are forwarded */
 };
 ORR_API void orr_coll_charge(orr_coll *c, orr_bytes size, unsigned how);
-/* The member is through.  The last call of start, received or timer: c is gone afterwards.  A
- * message that is already there calls received inside orr_coll_receive. */
+/* The member has finished.  Must be the last call of start, received or timer: c is invalid
+ * afterwards.  If the message has already arrived, orr_coll_receive calls received before it
+ * returns. */
 ORR_API void orr_coll_done(orr_coll *c);
-/* The run ends with an error that names the rank and the node. */
+/* Ends the run with an error that names the rank and the node. */
 ORR_API void orr_coll_fail(orr_coll *c, const char *fmt, ...) ORR_PRINTF(2, 3);
 
 /* ---- the algorithms of this library ---- */
 
 ORR_API const orr_coll_ops *orr_coll_at(size_t index); /* NULL past the last */
-/* A text with one line per algorithm, name and help; `more`, ending in NULL, are shown after ours
- * and may be NULL.  Returns the length; what does not fit is cut off. */
+/* One line per algorithm, name and help; `more` (NULL-terminated, may be NULL) is listed after
+ * ours.  Returns the length; output is truncated to `room`. */
 ORR_API size_t orr_coll_describe(const orr_coll_ops *const *more, char *out, size_t room);
 
 #ifdef __cplusplus

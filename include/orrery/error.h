@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* error.h - one error type, always with a place.
+/* error.h - one error type, always with a location.
  *
  *     orr_error err;
  *     if (orr_trace_read("rank0.et", NULL, &trace, &err))
- *         fprintf(stderr, "%s\n", orr_error_text(&err, line, sizeof line));
+ *         fprintf(stderr, "%s
+ * ", orr_error_text(&err, line, sizeof line));
  *
- * Few codes, for programs to branch on; rich words, for people to read.  The struct is the caller's
- * and of fixed size, so reporting never allocates.  Every function that takes an `err` accepts
+ * Few codes for programs to branch on, detailed text for people.  The caller owns the struct and
+ * its size is fixed, so reporting never allocates.  Every function that takes an `err` accepts
  * NULL. */
 #ifndef ORRERY_ERROR_H
 #define ORRERY_ERROR_H
@@ -33,17 +34,16 @@ typedef enum orr_code {
     ORR_END,    /* no more records: an answer, not a failure */
     ORR_EUSAGE, /* the caller asked for something impossible */
     ORR_EINPUT, /* the input is malformed; err->where says where */
-    ORR_EIO,    /* the system refused: open, read, write */
+    ORR_EIO,    /* open, read or write failed */
     ORR_ENOMEM,
-    ORR_EBUG, /* our own invariant broke */
+    ORR_EBUG, /* an internal invariant was violated */
     ORR_ESTOP /* the user interrupted */
 } orr_code;
 
-/* Where in the input.  A place without a byte has byte == ORR_NO_BYTE; one without a line has line
- * == 0. */
+/* Location in the input.  Without a byte offset, byte is ORR_NO_BYTE; without a line, line is 0. */
 #define ORR_NO_BYTE UINT64_MAX
 typedef struct orr_where {
-    char path[200];        /* as the user typed it; the tail is kept when too long */
+    char path[200];        /* as the user typed it; truncated from the left if too long */
     uint64_t byte;         /* offset in the decompressed stream */
     uint32_t line, column; /* from 1; 0 in binary input */
 } orr_where;
@@ -54,11 +54,11 @@ typedef struct orr_error {
     char message[312];
 } orr_error;
 
-/* A place in binary input (a byte) and in text (a line and a column). */
+/* A location in binary input (byte) and in text (line and column). */
 ORR_API orr_where orr_where_byte(const char *path, uint64_t byte);
 ORR_API orr_where orr_where_line(const char *path, uint32_t line, uint32_t column);
 
-/* Fill err (when not NULL) and return code.  where may be NULL: no place. */
+/* Fill err (unless NULL) and return code.  where may be NULL: no location. */
 ORR_API orr_code orr_fail(
     orr_error *err, orr_code code, const orr_where *where, const char *fmt, ...) ORR_PRINTF(4, 5);
 

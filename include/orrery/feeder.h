@@ -12,8 +12,8 @@
  *     }
  *     orr_feeder_close(f);
  *
- * Ready nodes come smallest id first, so the order depends on nothing but the trace and the order
- * of finishing.  Cycles, missing parents and duplicate ids are errors, never a silent stall.
+ * Ready nodes come smallest id first, so the order depends only on the trace and on the order in
+ * which nodes finish.  Cycles, missing parents and duplicate ids are errors, never a silent stall.
  * A feeder belongs to one thread. */
 #ifndef ORRERY_FEEDER_H
 #define ORRERY_FEEDER_H
@@ -26,7 +26,7 @@ extern "C" {
 
 typedef struct orr_feeder orr_feeder;
 
-/* Which dependencies hold a node back. */
+/* Which dependencies block a node. */
 typedef enum orr_feed_deps { ORR_FEED_ALL = 0, ORR_FEED_DATA, ORR_FEED_CTRL } orr_feed_deps;
 
 typedef enum orr_feed_order {
@@ -41,11 +41,11 @@ typedef struct orr_feeder_options {
     size_t size; /* sizeof(orr_feeder_options) */
     orr_feed_deps deps;
     orr_feed_order order;
-    uint32_t window; /* most unfinished nodes held in memory, for traces larger than it; 0: all */
+    uint32_t window; /* most unfinished nodes in memory, for traces larger than memory; 0: all */
     const orr_read_options *read; /* NULL: all defaults */
 } orr_feeder_options;
 
-/* Feed a file.  With a window the file is read as it is needed (current schema only).  opt may be
+/* Feed a file.  With a window the file is read on demand (current schema only).  opt may be
  * NULL. */
 ORR_API orr_code orr_feeder_open(const char *path,
                                  const orr_feeder_options *opt,
@@ -58,20 +58,19 @@ ORR_API orr_code orr_feeder_create(const orr_trace *t,
                                    orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_feeder_close(orr_feeder *f); /* NULL is fine */
 
-/* The next ready node, which is now *taken*.  ORR_END: none is ready (some may be in flight, or all
+/* The next ready node, now *taken*.  ORR_END: none is ready (some may be in flight, or all are
  * done). */
 ORR_API orr_code orr_feeder_next(orr_feeder *f, orr_node *out, orr_error *err) ORR_MUST_CHECK;
-/* A taken node is done: its children may become ready, and its record may go. */
+/* A taken node is done: its children may become ready, and its record may be freed. */
 ORR_API orr_code orr_feeder_finish(orr_feeder *f, uint64_t id, orr_error *err) ORR_MUST_CHECK;
-/* A taken node could not be started after all: it is ready again. */
+/* A taken node could not be started: it is ready again. */
 ORR_API orr_code orr_feeder_put_back(orr_feeder *f, uint64_t id, orr_error *err) ORR_MUST_CHECK;
-/* A node that is not finished (and, with a window, has been read). */
+/* An unfinished node (with a window: one that has been read). */
 ORR_API bool orr_feeder_find(const orr_feeder *f, uint64_t id, orr_node *out);
 
 ORR_API bool orr_feeder_has_ready(const orr_feeder *f);
 ORR_API uint64_t orr_feeder_in_flight(const orr_feeder *f);
-/* Unfinished nodes; with a window those that have been read, and at least 1 while the file goes
- * on. */
+/* Unfinished nodes; with a window those read so far, and at least 1 until the end of the file. */
 ORR_API uint64_t orr_feeder_left(const orr_feeder *f);
 
 /* The same by index, for programs that work on the columns; not with a window. */

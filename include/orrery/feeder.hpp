@@ -8,13 +8,13 @@
  *         feeder.removeNode(node->id());
  *     }
  *
- * A simulator changes `#include "et_feeder.h"` to `#include <orrery/feeder.hpp>` and links
- * -lorrery instead of protobuf; nothing else changes.  Both generations are here: Chakra::ETFeeder
+ * A simulator changes `#include "et_feeder.h"` to `#include <orrery/feeder.hpp>` and links -lorrery
+ * instead of protobuf; nothing else changes.  Both generations are here: Chakra::ETFeeder
  * (src/feeder, "V2") and Chakra::FeederV3::ETFeeder (feeder_v3.hpp, as in ASTRA-sim's fork).
  *
- * As there: only data dependencies hold a node back, so a control parent that is missing does not
- * matter; a data parent that is missing, or listed twice, holds its child back for ever; the last
- * node of an id replaces the earlier ones; the node with the smallest id comes first.  Better than
+ * As there: only data dependencies block a node, so a control parent that is missing does not
+ * matter; a data parent that is missing, or listed twice, blocks its child forever; the last node
+ * of an id replaces the earlier ones; the node with the smallest id comes first.  Better than
  * there: any file that orr_trace_read takes (older schemas, JSON, gzip, zstd) is taken; a damaged
  * file throws orrery::Error with file and byte instead of ending early; an attribute that is
  * missing reads as 0, not as uninitialised memory, and any integer member is accepted; an id that
@@ -45,7 +45,7 @@ class ETFeederNode
     {
         return node_;
     }
-    /* A node is a child of another once, however often it is added. */
+    /* Adding a child twice has no effect. */
     void addChild(std::shared_ptr<ETFeederNode> node)
     {
         if (is_child_.insert(node.get()).second)
@@ -155,7 +155,7 @@ class ETFeederNode
         return node_->outputs().types();
     }
 
-    /* Attributes without a method of their own above. */
+    /* Attributes without an accessor above. */
     bool has_other_attr(const std::string &name) const
     {
         return !has_method(name) && find(name) != nullptr;
@@ -224,19 +224,20 @@ class ETFeeder
     ETFeeder &operator=(const ETFeeder &) = delete;
     ~ETFeeder()
     {
-        /* Children are held by their parents: a long chain, or a cycle, is taken apart here. */
+        /* Children are owned by their parents: break long chains and cycles here, or destructors
+         * would recurse deeply or leak. */
         for (const std::shared_ptr<ETFeederNode> &node : all_)
             *node = ETFeederNode(node->getChakraNode());
     }
 
-    /* Enters the node in the graph; its dependencies are not looked at. */
+    /* Adds the node to the graph; its dependencies are ignored. */
     void addNode(std::shared_ptr<ETFeederNode> node)
     {
         const uint64_t id = node->id();
         all_.push_back(node);
         graph_[id] = std::move(node);
     }
-    /* Takes the node out of the graph.  If it is ready it still comes. */
+    /* Removes the node from the graph.  If it is ready it is still handed out. */
     void removeNode(uint64_t id)
     {
         graph_.erase(id);
@@ -255,7 +256,7 @@ class ETFeeder
         ready_.pop();
         return node;
     }
-    /* The node is ready, whatever it waits for. */
+    /* Makes the node ready, whatever it depends on. */
     void pushBackIssuableNode(uint64_t id)
     {
         ready_.push(lookupNode(id));
@@ -267,7 +268,7 @@ class ETFeeder
             throw std::out_of_range("node " + std::to_string(id) + " is not in the graph");
         return found->second;
     }
-    /* The node is done: each of its children waits for one node less. */
+    /* The node is done: each of its children waits for one node fewer. */
     void freeChildrenNodes(uint64_t id)
     {
         const std::shared_ptr<ETFeederNode> node = lookupNode(id);
@@ -284,7 +285,7 @@ class ETFeeder
     }
 
   private:
-    /* Parents may follow their children in the file, so children are entered in a second pass. */
+    /* Parents may follow their children in the file, so children are added in a second pass. */
     void read(const orr_trace *trace)
     {
         const uint32_t count = orr_trace_columns(trace)->count;

@@ -21,7 +21,7 @@
 namespace orrery
 {
 
-/* An error of the library, with file and place in its text. */
+/* An error of the library; its text has file and location. */
 class Error : public std::runtime_error
 {
   public:
@@ -68,7 +68,7 @@ enum CollectiveCommType {
 /* A repeated field: a vector with protobuf's names and its signed size. */
 template <typename T> class Repeated
 {
-    /* A vector of bool has no elements to refer to. */
+    /* std::vector<bool> has no addressable elements. */
     using Stored = std::conditional_t<std::is_same_v<T, bool>, unsigned char, T>;
     using Given = std::conditional_t<std::is_arithmetic_v<T>, T, const T &>;
 

@@ -11,10 +11,10 @@
  *
  * A simulator changes `#include ".../feeder_v3/et_feeder.h"` to `#include <orrery/feeder_v3.hpp>`;
  * Chakra::ETFeeder and Chakra::ETFeederNode then mean these classes, as in ASTRA-sim, unless
- * feeder.hpp was included before and means its own.
+ * feeder.hpp was included before and defines them.
  *
- * As there: data and control dependencies hold a node back; a parent that is not in the trace, data
- * or control, is an error when the trace is read, and so is a trace in which no node is ready;
+ * As there: data and control dependencies block a node; a parent that is not in the trace, data or
+ * control, is an error when the trace is read, and so is a trace in which no node is ready;
  * hasNodesToIssue() says whether a node is ready now; attributes are converted between integers and
  * to floating point, and any other mismatch throws std::bad_cast.
  * Better than there: the order is fixed (smallest id first); older schemas, JSON, gzip and zstd are
@@ -44,8 +44,8 @@ constexpr bool DEFAULT_STRICT_TYPING = false;
 constexpr bool RESOLVE_DATA_DEPS = true;
 constexpr bool RESOLVE_CTRL_DEPS = true;
 
-/* Nodes and who waits for whom, by one kind of dependency.  A node is waiting, ready, taken or
- * finished; finished ones are forgotten. */
+/* Nodes and their dependencies of one kind.  A node is waiting, ready, taken or finished; finished
+ * ones are removed. */
 class DependancyLayer
 {
   public:
@@ -65,7 +65,7 @@ class DependancyLayer
         for (NodeId child : children)
             add_node(child, {node});
     }
-    /* Call once, when all nodes are there. */
+    /* Call once, after the last node has been added. */
     void resolve_dependancy_free_nodes()
     {
         if (!free_.empty() || !taken_.empty())
@@ -117,7 +117,7 @@ class DependancyLayer
     {
         return parents_.at(node);
     }
-    /* The ready node with the smallest id; there must be one. */
+    /* The ready node with the smallest id; at least one must be ready. */
     NodeId first() const
     {
         if (order_.empty())
@@ -143,7 +143,7 @@ class DependancyLayer
 };
 using _DependancyLayer = DependancyLayer;
 
-/* Three layers: data, control, and what is enabled of the two.  The last is asked first: what is
+/* Three layers: data, control, and the enabled ones of the two.  The last is queried first: what is
  * ready there is ready in the others, so a step that throws has changed nothing. */
 class DependancyResolver
 {
@@ -207,7 +207,7 @@ class DependancyResolver
     {
         return enabled_;
     }
-    /* For programs that change one layer: they keep the layers consistent. */
+    /* For programs that change one layer and keep the layers consistent themselves. */
     DependancyLayer &get_data_dependancy_mut()
     {
         return data_;
@@ -228,7 +228,7 @@ class DependancyResolver
 
 class ETFeeder;
 
-/* A node by id; its record is decoded when it is first asked for.  Must not outlive its feeder. */
+/* A node by id; its record is decoded on first access.  Must not outlive its feeder. */
 class ETFeederNode
 {
   public:
@@ -287,7 +287,7 @@ class ETFeederNode
         return get_attr<T>(needed(name));
     }
 
-    /* name<T>() throws without the attribute unless it has a default; name<T>(d) returns d. */
+    /* name<T>() throws if the attribute is missing; name<T>(d) returns d instead. */
 #define ORRERY_ATTRIBUTE(name)                             \
     template <typename T> T name() const                   \
     {                                                      \
@@ -505,7 +505,7 @@ class ETFeeder
     {
         resolver_.finish_node(id);
     }
-    /* The graph cannot be changed: finished nodes go by themselves, and none can be added. */
+    /* The graph is fixed: finished nodes are removed automatically, and none can be added. */
     void removeNode(NodeId) {}
     void addNode(std::shared_ptr<ETFeederNode>)
     {

@@ -8,10 +8,10 @@
  *     if (!orr_report_add(r, &run, &err)) code = orr_report_write(r, "out.html", &err);
  *     orr_report_destroy(r);
  *
- * A run is a timeline, simulated or measured, and whatever else is known of it: all fields but the
- * name may be left zero, and what is not known is not shown.  explain.h makes a run of a
- * simulation.  Two or more runs are compared with the first.  docs/format/report.md describes the
- * data behind the page.  Experimental: may change in the next release. */
+ * A run is a timeline, simulated or measured, and further facts: all fields but the name may be
+ * zero, and what is not known is not shown.  explain.h makes a run of a simulation.  Two or more
+ * runs are compared with the first.  docs/format/report.md describes the data behind the page.
+ * Experimental: may change in the next release. */
 #ifndef ORRERY_REPORT_H
 #define ORRERY_REPORT_H
 
@@ -25,8 +25,8 @@ typedef struct orr_report_options {
     size_t size;           /* sizeof(orr_report_options) */
     const char *title;     /* NULL: the names of the runs */
     const char *program;   /* "orrery 0.1.0" */
-    const char *made_from; /* the command line; NULL: not said */
-    uint32_t most_spans;   /* of one run in the file; 0: 1,000,000.  The shortest are left out */
+    const char *made_from; /* the command line; NULL: omitted */
+    uint32_t most_spans;   /* of one run in the file; 0: 1,000,000.  The shortest are dropped */
 } orr_report_options;
 
 typedef struct orr_report orr_report;
@@ -37,14 +37,14 @@ ORR_API orr_code orr_report_create(const orr_report_options *opt,
                                    orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_report_destroy(orr_report *r); /* NULL is fine */
 
-/* Everything is worked out now; nothing of run needs to stay.  ORR_EUSAGE: ranks_shown is no list
- * of ranks. */
+/* Computes everything now; run may be freed afterwards.  ORR_EUSAGE: ranks_shown is not a list of
+ * ranks. */
 ORR_API orr_code orr_report_add(orr_report *r,
                                 const orr_report_run *run,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* The same of a file that `orrery run --json` wrote; name NULL: the path.  *is_it is false, and
- * nothing is added, where the file holds something else. */
+/* The same from the output of `orrery run --json`; name NULL: the path.  *is_it is false, and
+ * nothing is added, if the file is something else. */
 ORR_API orr_code orr_report_add_saved(
     orr_report *r, const char *path, const char *name, bool *is_it, orr_error *err) ORR_MUST_CHECK;
 

@@ -9,10 +9,10 @@
  *     }
  *     orr_set_close(s);
  *
- * A *class* is a body that one or more ranks share: their traces are the same up to one number
- * added to all ids (generators that count on from rank to rank make such files) and up to the
- * body's *holes*: groups, peers and tags of which every rank has its own.  Written to files, every
- * rank gets back the bytes it was read from. */
+ * A *class* is a body that one or more ranks share: their traces are equal up to a constant added
+ * to all ids (some generators number nodes consecutively across ranks) and up to the body's
+ * *holes*: groups, peers and tags that differ per rank.  Reading and writing files gives back the
+ * same bytes for every rank. */
 #ifndef ORRERY_SET_H
 #define ORRERY_SET_H
 
@@ -28,10 +28,10 @@ typedef struct orr_set_options {
     size_t size;                  /* sizeof(orr_set_options) */
     const orr_read_options *read; /* NULL: all defaults */
     unsigned threads;             /* 0: one per core */
-    /* A rank that cannot be read keeps its error (orr_set_error) instead of failing open. */
+    /* A rank that cannot be read stores its error (orr_set_error) instead of failing open. */
     bool keep_going;
     bool ignores_groups; /* P.json beside P.0.et, P.1.et, ... is ignored */
-    /* Ranks that differ in groups, peers and tags only become one class with holes. */
+    /* Merge ranks that differ only in groups, peers and tags into one class with holes. */
     bool joins_alike;
 } orr_set_options;
 
@@ -55,13 +55,12 @@ ORR_API uint32_t orr_set_class_ranks(const orr_set *s,
                                      uint32_t class_index); /* how many ranks share it */
 ORR_API uint32_t orr_set_class_first(const orr_set *s,
                                      uint32_t class_index); /* the first of them */
-/* With keep_going: why this rank could not be read; NULL when it could. */
+/* With keep_going: why this rank could not be read; NULL: it could. */
 ORR_API const orr_error *orr_set_error(const orr_set *s, uint32_t rank);
 
-/* Making one: ranks are added in order, from 0. */
+/* Building: ranks are added in order, from 0. */
 ORR_API orr_code orr_set_create(orr_set **out, orr_error *err) ORR_MUST_CHECK;
-/* Takes the sealed trace, also on failure.  An equal class that exists already is used
- * instead. */
+/* Takes ownership of the sealed trace, also on failure.  An equal existing class is reused. */
 ORR_API orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 /* One more rank of an existing class; costs a table entry. */
 ORR_API orr_code orr_set_add_like(orr_set *s,
@@ -72,8 +71,8 @@ ORR_API orr_code orr_set_add_like(orr_set *s,
 /* ---- holes: where the ranks of a class differ ----
  *
  * All ranks of a pipeline stage do the same work in different groups and with different neighbours.
- * The body then says where such a value stands, and a rank has one number for each *slot*: one for
- * "my group along this axis", one for "my successor", however many nodes use it.
+ * The body then marks such places, and a rank has one number per *slot*: one for "my group along
+ * this axis", one for "my successor", however many nodes use it.
  *
  *     const orr_hole holes[] = {{7, ORR_HOLE_PG_NAME, 0}, {9, ORR_HOLE_COMM_DST, 1}};
  *     orr_set_add_class(s, body, holes, 2, 2, &k, &err);
@@ -94,7 +93,8 @@ typedef struct orr_hole {
     uint32_t slot;
 } orr_hole;
 
-/* A body without ranks so far.  Takes the sealed trace, also on failure; copies the holes. */
+/* A body without ranks so far.  Takes ownership of the sealed trace, also on failure; copies the
+ * holes. */
 ORR_API orr_code orr_set_add_class(orr_set *s,
                                    orr_trace *t,
                                    const orr_hole *holes,
@@ -110,20 +110,20 @@ ORR_API orr_code orr_set_add_filled(orr_set *s,
                                     orr_error *err) ORR_MUST_CHECK;
 
 ORR_API uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index);
-/* Does this rank have its own value there?  If not, that of the body counts. */
+/* Does this rank have its own value there?  If not, the body's counts. */
 ORR_API bool orr_set_hole(
     const orr_set *s, uint32_t rank, orr_hole_field field, uint32_t node, int64_t *out);
-/* The trace of one rank (without its shift), holes filled.  Without holes it is the body; with them
- * it is made for the caller, who destroys *owned when done (NULL: nothing to destroy). */
+/* The trace of one rank (without its shift), holes filled.  Without holes this is the body; with
+ * them it is made for the caller, who destroys *owned when done (NULL: nothing to destroy). */
 ORR_API orr_code orr_set_rank_trace(const orr_set *s,
                                     uint32_t rank,
                                     const orr_trace **out,
                                     orr_trace **owned,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* ---- groups: which ranks the traces' pg_name means ----
+/* ---- groups: the ranks behind a trace's pg_name ----
  *
- * Numbers ascend; a trace names a group by its number in decimal. */
+ * In ascending order of number; a trace names a group by its number in decimal. */
 typedef struct orr_group {
     uint64_t id;
     const uint32_t *ranks; /* in the order in which they form a ring */
@@ -134,17 +134,17 @@ ORR_API orr_code orr_set_add_group(
     orr_set *s, uint64_t id, const uint32_t *ranks, uint32_t count, orr_error *err) ORR_MUST_CHECK;
 ORR_API uint32_t orr_set_group_count(const orr_set *s);
 ORR_API orr_group orr_set_group(const orr_set *s, uint32_t index);
-/* The file that goes with .et files: a JSON object, number -> array of ranks. */
+/* The file that accompanies .et files: a JSON object, number -> array of ranks. */
 ORR_API orr_code orr_set_write_groups(const orr_set *s,
                                       const char *path,
                                       orr_error *err) ORR_MUST_CHECK;
 
-/* Keep `count` ranks from `first` on, which count from 0 afterwards; the other ranks and all
- * groups are gone. */
+/* Keep `count` ranks from `first` on and renumber them from 0; other ranks and all groups are
+ * removed. */
 ORR_API orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err)
     ORR_MUST_CHECK;
 
-/* One file, docs/format/orr.md; classes are compressed with zstd when asked for. */
+/* One file, docs/format/orr.md; classes optionally compressed with zstd. */
 typedef struct orr_set_save_options {
     size_t size; /* sizeof(orr_set_save_options) */
     bool compress;

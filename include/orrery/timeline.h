@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define ORR_NO_RANK UINT32_MAX /* of no rank: of the whole job */
+#define ORR_NO_RANK UINT32_MAX /* not of a rank, but of the whole job */
 #define ORR_NO_TEXT 0u         /* the empty text */
 
 typedef enum orr_span_kind {
@@ -51,7 +51,7 @@ typedef enum orr_span_kind {
 
 ORR_API const char *orr_span_kind_name(orr_span_kind kind); /* "compute" */
 
-/* A stream, a thread or a slot: spans in a row. */
+/* A stream, a thread or a slot: a sequence of spans. */
 typedef struct orr_track {
     uint32_t rank; /* or ORR_NO_RANK */
     uint32_t name; /* a text */
@@ -60,22 +60,22 @@ typedef struct orr_track {
 enum { ORR_SPAN_HAS_ID = 1, ORR_SPAN_HAS_PEER = 2, ORR_SPAN_HAS_FLOWS = 4 };
 
 typedef struct orr_timespan {
-    orr_ps start, end; /* end: not before start */
+    orr_ps start, end; /* end >= start */
     uint64_t id;       /* of the operation in its trace, with ORR_SPAN_HAS_ID */
-    orr_bytes size;    /* moved or touched; 0: not said */
+    orr_bytes size;    /* moved or touched; 0: not known */
     uint32_t track;
     uint32_t name;  /* a text */
     uint32_t group; /* a text: the communicator; ORR_NO_TEXT: none, or all ranks */
-    /* With ORR_SPAN_HAS_PEER: the other rank of a message; the rank that came last to a collective.
-     * */
+    /* With ORR_SPAN_HAS_PEER: the other rank of a message, or the last rank to join a
+     * collective. */
     uint32_t peer;
-    uint32_t members;   /* of a collective: how many ranks it has; 0: not known */
+    uint32_t members;   /* ranks of a collective; 0: not known */
     uint8_t kind;       /* orr_span_kind */
     uint8_t collective; /* of a collective: 1 + orr_collective (trace.h); 0: not known */
     uint8_t has;        /* ORR_SPAN_HAS_ID | ORR_SPAN_HAS_PEER | ORR_SPAN_HAS_FLOWS */
     bool is_open;       /* it had not ended when the timeline was made */
-    /* With ORR_SPAN_HAS_FLOWS: from when on its data could flow, between start and end; not said
-     * where the spans of all ranks tell. */
+    /* With ORR_SPAN_HAS_FLOWS: when its data could start to flow, between start and end; not set if
+     * the spans of all ranks show it. */
     orr_ps flows;
 } orr_timespan;
 
@@ -99,7 +99,7 @@ typedef struct orr_sample {
     int64_t value;
 } orr_sample;
 
-/* Words about the whole: where it comes from. */
+/* Metadata, such as the origin. */
 typedef struct orr_timeline_note {
     uint32_t key, value; /* texts */
 } orr_timeline_note;
@@ -118,9 +118,10 @@ typedef struct orr_timeline_parts {
     uint32_t sample_count;
     const orr_timeline_note *notes;
     uint32_t note_count;
-    orr_ps start, end;     /* of the earliest and the latest thing in it; 0, 0 when it is empty */
-    const uint32_t *alike; /* by rank: whose tracks stand for its own; NULL: each for itself */
-    uint32_t alike_count;  /* ranks beyond stand for themselves */
+    orr_ps start, end; /* first and last time in it; 0, 0 when empty */
+    /* by rank: the rank whose tracks stand for its own; NULL: each for itself */
+    const uint32_t *alike;
+    uint32_t alike_count; /* ranks beyond stand for themselves */
 } orr_timeline_parts;
 
 /* The rank whose tracks stand for those of this one. */
@@ -134,8 +135,8 @@ typedef struct orr_timeline orr_timeline;
 ORR_API orr_code orr_timeline_create(orr_timeline **out, orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_timeline_destroy(orr_timeline *t); /* NULL is fine */
 
-/* Adding.  Each gives the number of what was added; number_out may be NULL.  ORR_EUSAGE: a number
- * that is not there, an end before its start, or the timeline is sealed. */
+/* Adding.  Each returns the index of what was added; number_out may be NULL.  ORR_EUSAGE: an
+ * invalid index, an end before its start, or the timeline is sealed. */
 ORR_API orr_code orr_timeline_add_text(orr_timeline *t,
                                        orr_str text,
                                        uint32_t *number_out,
@@ -158,7 +159,7 @@ ORR_API orr_code orr_timeline_add_counter(orr_timeline *t,
                                           orr_str unit,
                                           uint32_t *number_out,
                                           orr_error *err) ORR_MUST_CHECK;
-/* A sample at the time of the one before it, of the same counter, takes its place. */
+/* A sample at the same time as the previous one of its counter replaces it. */
 ORR_API orr_code orr_timeline_add_sample(
     orr_timeline *t, uint32_t counter, orr_ps at, int64_t value, orr_error *err) ORR_MUST_CHECK;
 ORR_API orr_code orr_timeline_add_note(orr_timeline *t, orr_str key, orr_str value, orr_error *err)
@@ -170,12 +171,12 @@ ORR_API orr_code orr_timeline_add_alike(orr_timeline *t,
                                         uint32_t rank,
                                         orr_error *err) ORR_MUST_CHECK;
 
-/* No more is added; spans are put in order. */
+/* Ends adding and sorts the spans. */
 ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHECK;
 
-/* Of a sealed timeline; lives as long as it. */
+/* Of a sealed timeline, which owns it. */
 ORR_API const orr_timeline_parts *orr_timeline_look(const orr_timeline *t);
-/* Its notes name the network it was simulated on; else it was measured. */
+/* Simulated timelines name their network in a note; others were measured. */
 ORR_API bool orr_timeline_is_simulated(const orr_timeline *t);
 ORR_API orr_str orr_timeline_text(const orr_timeline *t, uint32_t number);
 

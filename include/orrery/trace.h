@@ -18,10 +18,10 @@
  *     orr_trace_write(t, "rank0.et", NULL, &err);
  *
  * A trace keeps every node's record as the bytes it had in its file (or was encoded to when
- * appended), plus columns for what programs ask for most.  So reading and writing back loses
- * nothing, whatever fields a file carries.  Nodes are addressed by index (their position in the
- * file), not by id.  A sealed trace never changes and may be read by many threads; a pass that
- * changes something makes a new one. */
+ * appended), plus columns for frequently used fields.  So reading and writing back loses nothing,
+ * whatever fields a file carries.  Nodes are addressed by index (their position in the file), not
+ * by id.  A sealed trace never changes and may be read by many threads; a pass that changes
+ * something makes a new one. */
 #ifndef ORRERY_TRACE_H
 #define ORRERY_TRACE_H
 
@@ -57,7 +57,7 @@ typedef enum orr_node_type {
 ORR_API const char *orr_node_type_name(uint32_t type);
 ORR_API const char *orr_collective_name(uint32_t kind);
 
-/* The generations of the file format (docs/format/et.md). */
+/* Generations of the file format (docs/format/et.md). */
 typedef enum orr_schema {
     ORR_SCHEMA_AUTO = 0, /* reading: recognise it; writing: current */
     ORR_SCHEMA_CURRENT,  /* 0.0.4 and later: GlobalMetadata version=1, attr=2 */
@@ -119,7 +119,7 @@ typedef struct orr_attrs {
     uint32_t field;
 } orr_attrs;
 typedef struct orr_list {
-    const uint8_t *at, *end; /* what is left of the message that holds the items */
+    const uint8_t *at, *end; /* the rest of the message that holds the items */
     const uint8_t *packed_at, *packed_end;
     uint32_t field;
     orr_value_kind kind;
@@ -130,7 +130,7 @@ ORR_API bool orr_attrs_next(orr_attrs *it, orr_attr *out);
 /* The items of a list attribute. */
 ORR_API orr_list orr_attr_items(const orr_attr *attr);
 ORR_API bool orr_list_next(orr_list *it, orr_value *out);
-/* Any integer or boolean member as int64_t (values past INT64_MAX become INT64_MAX). */
+/* Any integer or boolean member as int64_t, saturating at INT64_MAX. */
 ORR_API bool orr_attr_int(const orr_attr *attr, int64_t *out);
 /* "int64_val", "bool_list": the name of a member in the schema. */
 ORR_API const char *orr_value_member(orr_value_kind kind, bool is_list);
@@ -141,7 +141,7 @@ typedef struct orr_io {
     orr_str values, shapes, types;
 } orr_io;
 
-/* A node as it stands in its record.  All borrowed from the trace. */
+/* A decoded node.  Everything is borrowed from the trace. */
 typedef struct orr_node {
     uint64_t id;
     orr_str name;
@@ -156,8 +156,7 @@ ORR_API orr_attrs orr_node_attrs(const orr_node *node);
 /* The first attribute with that name. */
 ORR_API bool orr_node_attr(const orr_node *node, const char *name, orr_attr *out);
 
-/* What a node to append looks like.  All-zero fields are absent from the record, as proto3 has
- * it. */
+/* A node to append.  All-zero fields are absent from the record, as in proto3. */
 typedef struct orr_draft {
     uint64_t id;
     orr_str name;
@@ -168,7 +167,7 @@ typedef struct orr_draft {
     const orr_io *inputs, *outputs; /* NULL: absent */
     const orr_attr *attrs;
     size_t attr_count;
-    orr_span unknown; /* encoded fields to carry along */
+    orr_span unknown; /* encoded fields to preserve */
 } orr_draft;
 
 typedef struct orr_meta {
@@ -177,8 +176,7 @@ typedef struct orr_meta {
     size_t attr_count;
 } orr_meta;
 
-/* What to change when a node is copied from another trace; all else is carried over byte by
- * byte. */
+/* Changes to a node copied from another trace; everything else is preserved byte by byte. */
 typedef struct orr_edit {
     bool sets_id, sets_data_deps, sets_ctrl_deps;
     uint64_t id;
@@ -193,9 +191,9 @@ typedef struct orr_edit {
 
 typedef struct orr_trace orr_trace;
 
-/* The columns of a sealed trace.  An attribute that no node has is NULL; a node that lacks it has
- * ORR_NO_VALUE (is_cpu_op and comm_type: -1; pg_name: ORR_NO_NAME).  The first attribute of a name
- * counts, and any integer representation of it. */
+/* The columns of a sealed trace.  A column is NULL if no node has the attribute; a node without it
+ * has ORR_NO_VALUE (is_cpu_op and comm_type: -1; pg_name: ORR_NO_NAME).  The first attribute of a
+ * name counts, in any integer representation. */
 typedef struct orr_columns {
     uint32_t count;
     const uint64_t *id;
@@ -203,14 +201,15 @@ typedef struct orr_columns {
     const uint64_t *duration_us; /* "eg" to 0.0.3: from the attribute runtime */
     const uint64_t *start_us;    /* NULL: all zero */
     /* Dependencies of node i: data_dep[data_first[i] .. data_first[i+1]), as indices of nodes, in
-     * file order; ORR_NO_NODE where the id is not in the trace.  ctrl_first is NULL when there are
+     * file order; ORR_NO_NODE where the id is not in the trace.  ctrl_first is NULL if there are
      * none. */
     const uint32_t *data_first, *data_dep;
     const uint32_t *ctrl_first, *ctrl_dep;
     uint32_t data_missing, ctrl_missing; /* how many are ORR_NO_NODE */
-    uint32_t duplicate_ids; /* nodes whose id an earlier node has; dependencies mean the last one */
-    bool is_ascending;      /* ids grow strictly with the index */
-    bool is_topological;    /* every dependency points to a smaller index: no cycles */
+    /* nodes with the id of an earlier node; dependencies refer to the last one */
+    uint32_t duplicate_ids;
+    bool is_ascending;   /* ids grow strictly with the index */
+    bool is_topological; /* every dependency points to a smaller index: no cycles */
     const int8_t *is_cpu_op;
     const int8_t *comm_type; /* 127: a number past 126 */
     const int64_t *comm_size, *comm_src, *comm_dst, *comm_tag, *comm_priority;
@@ -218,9 +217,9 @@ typedef struct orr_columns {
     const uint32_t *pg_name; /* see orr_trace_text */
 } orr_columns;
 
-/* How forgiving a reader is. */
+/* Strictness of a reader. */
 typedef enum orr_leniency {
-    ORR_STRICT = 0,   /* anything that is not the schema is an error with its byte */
+    ORR_STRICT = 0,   /* any deviation from the schema is an error with its byte */
     ORR_KEEP_UNKNOWN, /* node types without a name are kept as numbers */
     ORR_AS_JSONIZER,  /* the framing of the Python tools: chakra.md 1.1 */
     ORR_AS_FEEDER_V2  /* the framing of the C++ feeder: the first bad record ends the trace */
@@ -238,7 +237,7 @@ typedef struct orr_write_options {
     size_t size;       /* sizeof(orr_write_options) */
     orr_schema schema; /* AUTO: current */
     uint64_t id_shift; /* added to every id and dependency */
-    bool same_schema;  /* write the generation that was read */
+    bool same_schema;  /* write the generation it was read from */
 } orr_write_options;
 
 /* Read .et of any generation, JSON or JSON lines, plain or compressed; "-" is standard input.  The
@@ -247,8 +246,7 @@ ORR_API orr_code orr_trace_read(const char *path,
                                 const orr_read_options *opt,
                                 orr_trace **out,
                                 orr_error *err) ORR_MUST_CHECK;
-/* The same from memory, which must stay until the trace is destroyed.  label stands in error
- * messages. */
+/* The same from memory, which must outlive the trace.  label is used in error messages. */
 ORR_API orr_code orr_trace_parse(orr_span bytes,
                                  const char *label,
                                  const orr_read_options *opt,
@@ -262,7 +260,7 @@ ORR_API orr_code orr_trace_create(const orr_meta *meta,
 ORR_API orr_code orr_trace_append(orr_trace *t,
                                   const orr_draft *node,
                                   orr_error *err) ORR_MUST_CHECK;
-/* Append a node of another trace.  edit NULL: as it is. */
+/* Append a node of another trace.  edit NULL: unchanged. */
 ORR_API orr_code orr_trace_copy(orr_trace *t,
                                 const orr_node *node,
                                 const orr_edit *edit,
@@ -274,10 +272,10 @@ ORR_API orr_code orr_trace_seal(orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_trace_destroy(orr_trace *t); /* NULL is fine */
 
 ORR_API const orr_columns *orr_trace_columns(const orr_trace *t);
-ORR_API const char *orr_trace_path(const orr_trace *t);  /* where it came from, for messages */
+ORR_API const char *orr_trace_path(const orr_trace *t);  /* its origin, for messages */
 ORR_API orr_schema orr_trace_schema(const orr_trace *t); /* the generation it was read from */
 ORR_API bool orr_trace_has_metadata(const orr_trace *t);
-ORR_API orr_str orr_trace_version(const orr_trace *t); /* of the metadata; empty without */
+ORR_API orr_str orr_trace_version(const orr_trace *t); /* of the metadata; empty if there is none */
 ORR_API orr_attrs orr_trace_attrs(const orr_trace *t); /* of the metadata */
 
 /* The whole record of one node, decoded. */
@@ -290,7 +288,7 @@ ORR_API orr_str orr_trace_text(const orr_trace *t, uint32_t text);
 ORR_API uint32_t orr_trace_text_count(const orr_trace *t);
 /* The location of node `index` in the file, for messages. */
 ORR_API orr_where orr_trace_where(const orr_trace *t, uint32_t index);
-/* The dependencies of a node as ids, as they stand in its record (also those that are missing). */
+/* The dependencies of a node as ids, as in its record (including missing ones). */
 ORR_API orr_list orr_node_data_deps(const orr_node *node);
 ORR_API orr_list orr_node_ctrl_deps(const orr_node *node);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.h - the few plain types that every other header speaks in. */
+/* types.h - the basic types used by all other headers. */
 #ifndef ORRERY_TYPES_H
 #define ORRERY_TYPES_H
 
@@ -12,7 +12,7 @@ typedef int64_t orr_ps;     /* time, picoseconds: +-106 days */
 typedef uint64_t orr_bytes; /* size */
 typedef uint64_t orr_Bps;   /* rate, bytes per second */
 
-/* Text that need not end in NUL.  Borrowed: it lives as long as the object that gave it. */
+/* Text, not NUL-terminated.  Borrowed: it lives as long as the object that returned it. */
 typedef struct orr_str {
     const char *ptr;
     size_t len;

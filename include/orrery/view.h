@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.h - traces and timelines as something to look at.
+/* view.h - traces and timelines as JSON, drawings and text.
  *
  *     const orr_view_json_options opt = {.size = sizeof opt, .form = ORR_VIEW_JSONL};
  *     if (orr_view_json(trace, "rank0.jsonl", &opt, &err)) return report(&err);
  *
- * What comes out can be read back with orr_trace_read; docs/format/json.md has the forms. */
+ * JSON output can be read back with orr_trace_read; docs/format/json.md describes the formats. */
 #ifndef ORRERY_VIEW_H
 #define ORRERY_VIEW_H
 
@@ -18,15 +18,15 @@ extern "C" {
 
 typedef enum orr_view_form {
     ORR_VIEW_JSON = 0, /* one document: {"format": "orrery-trace", ..., "nodes": [...]} */
-    ORR_VIEW_JSONL,    /* one compact object a line: a heading with the metadata, then the nodes */
-    ORR_VIEW_CONCAT    /* byte for byte what the old jsonizer writes: objects one after the other */
+    ORR_VIEW_JSONL,    /* one compact object per line: a header with the metadata, then the nodes */
+    ORR_VIEW_CONCAT    /* byte for byte the output of the old jsonizer: concatenated objects */
 } orr_view_form;
 
 typedef struct orr_view_json_options {
     size_t size; /* sizeof(orr_view_json_options) */
     orr_view_form form;
     uint64_t id_shift; /* added to every id and dependency */
-    /* CONCAT: metadata {} also where the trace has none, as the old jsonizer. */
+    /* CONCAT: write metadata {} even if the trace has none, like the old jsonizer. */
     bool always_metadata;
 } orr_view_json_options;
 
@@ -42,15 +42,15 @@ ORR_API orr_code orr_view_json(const orr_trace *t,
                                orr_error *err) ORR_MUST_CHECK;
 
 /* A sealed timeline in the Trace Event form that Perfetto (ui.perfetto.dev) and chrome://tracing
- * open: ranks as processes, tracks as threads.  Where it has one rank, distributedInfo says which,
- * as Holistic Trace Analysis wants it.  Path as above. */
+ * open: ranks as processes, tracks as threads.  With one rank, distributedInfo names it, as
+ * Holistic Trace Analysis expects.  Path as above. */
 ORR_API orr_code orr_view_chrome(const orr_timeline *t,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
 
-/* ---- times side by side ---- */
+/* ---- bar charts ---- */
 
-/* Groups of bars: times of each way (bar) to compute each input (group). */
+/* Groups of bars: one group per input, one bar per way of computing it. */
 typedef struct orr_view_bars {
     const char *title;
     const char *const *groups, *const *bars; /* names */
@@ -58,12 +58,12 @@ typedef struct orr_view_bars {
     const uint64_t *ps; /* group by group */
 } orr_view_bars;
 
-/* A drawing (SVG) in which each bar is a share of the first of its group. */
+/* A drawing (SVG) in which each bar is relative to the first of its group. */
 ORR_API orr_code orr_view_bars_svg(const orr_view_bars *v,
                                    const char *path,
                                    orr_error *err) ORR_MUST_CHECK;
 
-/* Measured values and those of a fit. */
+/* Measured and fitted values. */
 typedef struct orr_view_fit_point {
     double measured, fitted; /* both above 0 */
     size_t series;           /* its index in the names below */
@@ -91,11 +91,11 @@ typedef enum orr_graph_form {
     ORR_GRAPH_PNG
 } orr_graph_form;
 
-/* What a frame is drawn around. */
+/* What nodes are framed by. */
 typedef enum orr_graph_cluster {
     ORR_CLUSTER_NONE = 0,
     ORR_CLUSTER_STREAM, /* nodes of one stream */
-    ORR_CLUSTER_LAYER,  /* nodes whose names say the same layer: "layers.3.mlp", "layer3_fwd" */
+    ORR_CLUSTER_LAYER,  /* nodes whose names contain the same layer: "layers.3.mlp", "layer3_fwd" */
     ORR_CLUSTER_GROUP,  /* collectives of one process group */
     ORR_CLUSTER_RANK    /* nodes of one rank: orr_view_graph_ranks */
 } orr_graph_cluster;
@@ -106,52 +106,52 @@ typedef struct orr_view_graph_options {
     /* NULL: ours.  With those of chakra_visualizer (orrery/lab/compat.h) only form, with_layout and
      * id_shift count. */
     const struct orr_rules_view *rules;
-    bool with_layout;  /* DOT: with the positions Graphviz gave */
+    bool with_layout;  /* DOT: with the positions computed by Graphviz */
     uint64_t id_shift; /* added to every id */
     bool has_around;   /* only the nodes near this one: at most `depth` dependencies away */
     uint64_t around;   /* id, shifted */
     uint32_t depth;
     bool critical_path; /* only the longest chain */
-    bool collapse;      /* chains of like nodes become one box */
+    bool collapse;      /* chains of similar nodes become one box */
     orr_graph_cluster cluster;
     uint32_t limit;          /* boxes; the rest is merged.  0: 300 */
     const uint32_t *rank_of; /* with ORR_CLUSTER_RANK: of each node */
 } orr_view_graph_options;
 
 typedef struct orr_view_graph_result {
-    uint32_t nodes; /* of the trace that are in the drawing */
-    uint32_t boxes; /* that stand for them */
-    bool is_plain;  /* too large to be laid out in seconds: DOT without positions, plain rows */
+    uint32_t nodes; /* nodes of the trace in the drawing */
+    uint32_t boxes; /* boxes in the drawing */
+    bool is_plain;  /* too large for a layout within seconds: DOT without positions, simple rows */
 } orr_view_graph_result;
 
 /* "dot", "graphml", "svg", "pdf" or "png"; false for any other word. */
 ORR_API bool orr_graph_form_find(orr_str name, orr_graph_form *out);
 
 /* Path as above; opt and result may be NULL.  ORR_EUSAGE: there is no node `around`; ORR_EINPUT: a
- * critical path was asked for and the dependencies run in a cycle.  Experimental: may change in
- * the next release. */
+ * critical path was requested and the dependencies have a cycle.  Experimental: may change in the
+ * next release. */
 ORR_API orr_code orr_view_graph(const orr_trace *t,
                                 const char *path,
                                 const orr_view_graph_options *opt,
                                 orr_view_graph_result *result,
                                 orr_error *err) ORR_MUST_CHECK;
 
-/* All ranks of a set in one drawing, each in its own frame; a message is an arrow from its
- * send to its receive. DOT, SVG, PDF, PNG; opt as above, but for cluster, rank_of and id_shift. */
+/* All ranks of a set in one drawing, each in its own frame; a message is an arrow from its send to
+ * its receive. DOT, SVG, PDF, PNG; opt as above, without cluster, rank_of and id_shift. */
 ORR_API orr_code orr_view_graph_ranks(const orr_set *set,
                                       const char *path,
                                       const orr_view_graph_options *opt,
                                       orr_view_graph_result *result,
                                       orr_error *err) ORR_MUST_CHECK;
 
-/* ---- a timeline in characters ---- */
+/* ---- a timeline as text ---- */
 
 typedef struct orr_view_gantt_options {
     size_t size;                /* sizeof(orr_view_gantt_options) */
     uint32_t width;             /* columns; 0: 80 */
-    uint32_t rows;              /* the most that are drawn; 0: 200 */
-    bool is_ascii;              /* no other characters */
-    orr_timeline_window window; /* what is drawn */
+    uint32_t rows;              /* most rows drawn; 0: 200 */
+    bool is_ascii;              /* ASCII only */
+    orr_timeline_window window; /* the part to draw */
 } orr_view_gantt_options;
 
 /* A sealed timeline as text: one row per track, with an axis and a legend.  opt may be NULL.  Path

@@ -7,12 +7,12 @@
  *     const char *args[] = {"--world-size", "8", "--output", orr_capture_file(c), "train.py", NULL};
  *     code = orr_capture_run(c, args, &err);
  *     if (!code) code = orr_fx_read(orr_capture_file(c), 0, &step, &err);
- *     orr_capture_close(c);                                             // its folder goes
+ *     orr_capture_close(c);                                             // removes its folder
  *
  * The Python side is one module, capture/orrery_capture.py, which is built into the library.  It
- * can be used by itself on another machine: orr_capture_module() is its text.  While a capture is
- * open interrupts wait; one that comes while Python runs ends it, and orr_capture_run returns
- * ORR_ESTOP.  For programs of one thread. */
+ * can be used on its own on another machine: orr_capture_module() returns its text.  While a
+ * capture is open interrupts are deferred; one that arrives while Python runs ends it, and
+ * orr_capture_run returns ORR_ESTOP.  For single-threaded programs. */
 #ifndef ORRERY_LAB_CAPTURE_H
 #define ORRERY_LAB_CAPTURE_H
 
@@ -31,8 +31,8 @@ ORR_API orr_code orr_capture_open(const char *python,
                                   orr_error *err) ORR_MUST_CHECK;
 ORR_API const char *orr_capture_python(
     const orr_capture *c); /* "/usr/bin/python3 (Python 3.12.3, PyTorch 2.11.0)" */
-ORR_API const char *orr_capture_file(const orr_capture *c); /* a place for what is captured */
-/* arguments: those of `python -m orrery_capture`; NULL ends.  What Python prints goes to standard
+ORR_API const char *orr_capture_file(const orr_capture *c); /* where the capture is written */
+/* arguments: those of `python -m orrery_capture`; NULL ends.  Python's output goes to standard
  * error. */
 ORR_API orr_code orr_capture_run(orr_capture *c,
                                  const char *const *arguments,

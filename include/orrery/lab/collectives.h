@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collectives.h - what a collective takes on a machine when nothing else runs, and the constants of
- * a machine from what was measured on it.
+/* collectives.h - how long a collective takes on an idle machine, and a machine's constants fitted
+ * to measurements.
  *
  *     orr_alone *a;
  *     if (orr_alone_open(&machine, &a, &err)) return report(&err);
  *     orr_alone_ask ask = {.op = orr_alone_op_find("all_reduce"), .bytes = 1 << 30};
  *     orr_alone_time t;
  *     if (!orr_alone_time_of(a, &ask, &t, &err))
- *         printf("%.1f us (%.1f-%.1f), %s %s\n", t.ns / 1e3, t.low_ns / 1e3, t.high_ns / 1e3,
+ *         printf("%.1f us (%.1f-%.1f), %s %s
+ * ", t.ns / 1e3, t.low_ns / 1e3, t.high_ns / 1e3,
  *                t.algorithm, t.protocol);
  *     orr_alone_close(a);
  *
@@ -31,7 +32,7 @@ typedef struct orr_alone_op {
     bool is_message; /* sendrecv: each rank to the next */
     bool reduces;    /* it has a redop */
     bool has_root;
-    bool in_parts; /* its buffer has a part per rank, and "count" is that of a part */
+    bool in_parts; /* its buffer has one part per rank, and "count" is that of a part */
 } orr_alone_op;
 
 ORR_API const orr_alone_op *orr_alone_op_find(const char *name); /* NULL: there is none */
@@ -46,10 +47,10 @@ typedef struct orr_alone_ask {
     const orr_alone_op *op;
     orr_bytes bytes;       /* as nccl-tests counts "size" */
     uint32_t ranks;        /* 0: all devices of the machine */
-    uint32_t per_node;     /* ranks on a node; 0: nodes are filled one after the other */
-    const char *algorithm; /* NULL: as NCCL chooses */
+    uint32_t per_node;     /* ranks per node; 0: nodes are filled one after the other */
+    const char *algorithm; /* NULL: NCCL's choice */
     const char *protocol;
-    uint32_t channels; /* 0: as NCCL does */
+    uint32_t channels; /* 0: NCCL's choice */
     bool collnet;      /* NCCL_COLLNET_ENABLE=1: use switches that reduce between nodes */
 } orr_alone_ask;
 
@@ -57,9 +58,9 @@ typedef struct orr_alone_time {
     const char *algorithm, *protocol;
     uint32_t channels, ranks, nodes;
     double ns, low_ns, high_ns; /* 90 % */
-    double latency_ns;          /* the part that does not grow with bytes */
-    double up_bytes, out_bytes; /* largest load of a rank's port and NIC, one direction */
-    bool extrapolates;          /* the shape or size lies outside of what was measured */
+    double latency_ns;          /* the part independent of bytes */
+    double up_bytes, out_bytes; /* largest load of a rank's port and of its NIC, one direction */
+    bool extrapolates;          /* the shape or size is outside the measured range */
 } orr_alone_time;
 
 /* Reads the table that the machine names.  A machine with collectives: none is refused. */
@@ -81,8 +82,8 @@ ORR_API orr_code orr_calibration_open(const orr_machine *m,
                                       orr_calibration **out,
                                       orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_calibration_close(orr_calibration *c); /* NULL is fine */
-/* The text that a program of nccl-tests printed ("-": standard input).  op NULL: as the text says;
- * ranks, per_node 0: as its list of devices says. */
+/* The output of a program of nccl-tests ("-": standard input).  op NULL: taken from the text;
+ * ranks, per_node 0: taken from its device list. */
 ORR_API orr_code orr_calibration_add_nccl_tests(orr_calibration *c,
                                                 const char *path,
                                                 const orr_alone_op *op,
@@ -90,11 +91,11 @@ ORR_API orr_code orr_calibration_add_nccl_tests(orr_calibration *c,
                                                 uint32_t per_node,
                                                 orr_error *err) ORR_MUST_CHECK;
 
-/* One constant that the rows changed. */
+/* One constant changed by the fit. */
 typedef struct orr_calibration_item {
     const char *name, *unit; /* "Simple step", "us" */
     double before, value;
-    double low, high; /* 90 %, from fits that leave a fifth of the rows out */
+    double low, high; /* 90 %, from fits that each leave out a fifth of the rows */
 } orr_calibration_item;
 
 typedef struct orr_calibration_row {
@@ -111,9 +112,9 @@ typedef struct orr_calibration_result {
     size_t item_count;
     const orr_calibration_row *rows;
     size_t row_count;
-    double before, after, held_out; /* mean absolute error of the time, as a part */
-    double worst;                   /* of a row, after */
-    double covered;                 /* part of the rows inside the interval when left out */
+    double before, after, held_out; /* mean absolute relative error of the time */
+    double worst;                   /* worst row, after */
+    double covered;                 /* share of the rows inside the interval when left out */
     const char *table;              /* the file for `collectives` */
     size_t table_length;
 } orr_calibration_result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compat.h - the programs that Orrery replaces, by name, with the rules each of them needs.
+/* compat.h - the programs that Orrery replaces, by name, with the rules for each.
  *
  *     const orr_compat *old;
  *     if (orr_compat_find(ORR_RULES_SCHEDGEN, "atlahs", &old, &err)) return report(&err);
@@ -7,8 +7,7 @@
  *
  * An engine that can behave like another program takes a pointer to its rules; NULL means ours.  A
  * library can be built without some of these programs (meson option `compat`): then they are not
- * found, and the error lists those that are built in.  Rules are constant and live as long as the
- * program. */
+ * found, and the error lists those that are built in.  Rules are constants with static lifetime. */
 #ifndef ORRERY_LAB_COMPAT_H
 #define ORRERY_LAB_COMPAT_H
 
@@ -38,7 +37,7 @@ typedef enum orr_compat_part {
     ORR_RULES_PARTS
 } orr_compat_part;
 
-/* One program; NULL: it has nothing to say about that part. */
+/* One program; NULL: no rules for that part. */
 typedef struct orr_compat {
     const char *name;    /* as --compat takes it: "atlahs" */
     const char *program; /* "LogGOPSim of ATLAHS" */

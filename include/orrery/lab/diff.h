@@ -8,9 +8,9 @@
  *         show(&d->operators[i]);                       // the largest difference first
  *     orr_diff_free(d);
  *
- * Operators are told by name.  Time is a span's own, without the spans inside it on its track, so
- * that nested operators of a measured run and the single ones of a simulated run can be
- * compared.  Parts of collectives are passed over. Experimental: may change in the next release. */
+ * Operators are matched by name.  Time is self time, without spans nested on the same track, so
+ * that nested operators of a measured run can be compared with the flat ones of a simulated run.
+ * Phases of collectives are skipped. Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_DIFF_H
 #define ORRERY_LAB_DIFF_H
 
@@ -20,10 +20,10 @@
 extern "C" {
 #endif
 
-/* Everything of one name, or of one kind; [0] is the first run, [1] the second. */
+/* All spans of one name or kind; [0] is the first run, [1] the second. */
 typedef struct orr_diff_row {
     orr_str name;
-    /* Where the runs differ, the one that says more: a collective, not a host operator. */
+    /* If the runs differ, the more specific one: a collective, not a host operator. */
     orr_span_kind kind;
     uint64_t count[2]; /* of all ranks */
     orr_ps time[2];    /* of all ranks */
@@ -31,9 +31,9 @@ typedef struct orr_diff_row {
 
 typedef struct orr_diff {
     uint32_t ranks[2];
-    orr_ps whole[2]; /* from the first thing to the last */
+    orr_ps whole[2]; /* from the first span to the last */
     /* Where the time of a rank goes (docs/accounting.md): compute, exposed communication, ...,
-     * idle; they add up to the whole.  None where a log does not say what its nodes are. */
+     * idle; they add up to the whole.  Empty if a log does not record node types. */
     const orr_diff_row *parts;
     size_t part_count;
     const orr_diff_row *kinds; /* those that occur; the largest difference first, here and below */
@@ -50,12 +50,12 @@ ORR_API orr_code orr_diff_make(const orr_timeline *first,
 ORR_API void orr_diff_free(orr_diff *d); /* NULL is fine */
 
 typedef struct orr_diff_style {
-    const char *program; /* who asks, for JSON: "orrery 0.1.0"; NULL: not said */
+    const char *program; /* name and version for JSON: "orrery 0.1.0"; NULL: omitted */
     const char *first, *second;
-    size_t most; /* operators that are shown; 0: all */
+    size_t most; /* most operators shown; 0: all */
 } orr_diff_style;
 
-/* Times are those of a rank, on average.  *out lives as long as d. */
+/* Times are means per rank.  *out lives as long as d. */
 ORR_API orr_code orr_diff_text(const orr_diff *d,
                                const orr_diff_style *style,
                                orr_str *out,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow.h - a task graph of FlexFlow: what its simulator wrote out as a DOT file, made into
- * traces.
+/* flexflow.h - a task graph of FlexFlow: the DOT file its simulator writes, converted to traces.
  *
  *     orr_flexflow *g;
  *     if (orr_flexflow_read("tasks.dot", &g, &err)) return report(&err);
@@ -10,7 +9,7 @@
  *     orr_flexflow_free(g);
  *
  * A task computes on one device or moves data from one to another; a device is a
- * rank.  docs/format/flexflow.md has the form of the file and what becomes of it. */
+ * rank.  docs/format/flexflow.md describes the file and the conversion. */
 #ifndef ORRERY_LAB_FLEXFLOW_H
 #define ORRERY_LAB_FLEXFLOW_H
 
@@ -22,7 +21,7 @@ extern "C" {
 
 typedef struct orr_flexflow orr_flexflow;
 
-/* From a file ("-": standard input) or from memory, which may go afterwards; label stands in
+/* From a file ("-": standard input) or from memory, which may be freed afterwards; label is used in
  * messages. */
 ORR_API orr_code orr_flexflow_read(const char *path,
                                    orr_flexflow **out,
@@ -41,8 +40,8 @@ typedef struct orr_flexflow_expand {
     const orr_rules_flexflow *rules;
 } orr_flexflow_expand;
 
-/* One rank for each device; devices count from 0 without gaps.  By chakra_converter's rules only
- * devices with a compute task have a rank, whatever their numbers: see orr_flexflow_device. */
+/* One rank per device; devices are numbered from 0 without gaps.  By chakra_converter's rules only
+ * devices with a compute task get a rank, whatever their numbers: see orr_flexflow_device. */
 ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
                                   const orr_flexflow_expand *opt,
                                   orr_set **out,
@@ -50,8 +49,8 @@ ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
 
 /* The number of the device that rank r stands for by chakra_converter's rules. */
 ORR_API uint32_t orr_flexflow_device(const orr_flexflow *g, uint32_t rank);
-/* How many dependencies lead from device to device without a task that moves data?  By our rules
- * each becomes a message of one byte. */
+/* Number of dependencies between devices without a task that moves data.  By our rules each becomes
+ * a message of one byte. */
 ORR_API size_t orr_flexflow_crossings(const orr_flexflow *g);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fx.h - a training step captured from PyTorch, made into the traces of all ranks of the job.
+/* fx.h - a training step captured from PyTorch, as traces of all ranks of the job.
  *
  *     orr_fx *capture;
  *     if (orr_fx_read("step.json.gz", 0, &capture, &err)) return report(&err);
@@ -10,8 +10,8 @@
  *     orr_fx_report_fini(&r);
  *     orr_fx_close(capture);
  *
- * A capture (docs/format/capture.md) has the operators and collectives of a few ranks.  The ranks
- * that were not run follow from those that were: docs/design/capture.md. */
+ * A capture (docs/format/capture.md) has the operators and collectives of a few ranks.  The other
+ * ranks are derived from those: docs/design/capture.md. */
 #ifndef ORRERY_LAB_FX_H
 #define ORRERY_LAB_FX_H
 
@@ -25,11 +25,11 @@ extern "C" {
 typedef struct orr_fx orr_fx;
 
 /* What orrery_capture.py wrote, or the passes of a graph as PyTorch's FX prints them; plain or
- * compressed; "-" is standard input.  world_size: ranks of the job; 0: as the file says.  A capture
- * that says something else is an error; a printed graph does not say it. */
+ * compressed; "-" is standard input.  world_size: ranks of the job; 0: from the file.  A capture
+ * with another world size is an error; a printed graph has none. */
 ORR_API orr_code orr_fx_read(const char *path, uint32_t world_size, orr_fx **out, orr_error *err)
     ORR_MUST_CHECK;
-/* The same from memory, which may go afterwards; label stands in messages. */
+/* The same from memory, which may be freed afterwards; label is used in messages. */
 ORR_API orr_code orr_fx_parse(orr_span bytes,
                               const char *label,
                               uint32_t world_size,
@@ -37,30 +37,30 @@ ORR_API orr_code orr_fx_parse(orr_span bytes,
                               orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_fx_close(orr_fx *c); /* NULL is fine */
 
-/* With a chip, compute nodes get the durations of their kernels on it, at the clock that the whole
- * step leaves it.  With a peak instead: the longer of arithmetic and memory, and the overhead. */
+/* With a chip, compute nodes get the durations of their kernels on it, at the clock that the power
+ * draw of the whole step permits.  With a peak instead: the longer of arithmetic and memory time,
+ * plus the overhead. */
 typedef struct orr_fx_options {
     const orr_chip *chip;
-    double peak_flops;   /* a second */
-    double vector_flops; /* a second, of what is no product; 0: never the limit */
-    orr_Bps memory_rate; /* 0: memory is never the limit */
-    orr_ps overhead;     /* of each node */
+    double peak_flops;   /* per second */
+    double vector_flops; /* per second, for operations other than products; 0: never the limit */
+    orr_Bps memory_rate; /* 0: never the limit */
+    orr_ps overhead;     /* per node */
 } orr_fx_options;
 
-/* An operator that the table of costs does not have: its bytes count, its arithmetic is not
- * known. */
+/* An operator missing from the table of costs: its bytes count, its FLOPs are unknown. */
 typedef struct orr_fx_unknown {
     orr_str name;
     uint64_t count; /* calls, of all captured ranks */
 } orr_fx_unknown;
 
-/* Something to know about a capture: a value that was made up, say. */
+/* A remark about a capture, such as a value that had to be assumed. */
 typedef struct orr_fx_note {
     orr_str text;
     uint64_t count;
 } orr_fx_note;
 
-/* What a device holds: at the moment when it holds most. */
+/* Memory of a device at its peak. */
 typedef struct orr_fx_memory {
     uint64_t peak;
     uint64_t parameters, buffers, gradients, optimizer, activations; /* their sum is the peak */
@@ -69,10 +69,10 @@ typedef struct orr_fx_memory {
 /* Of one captured rank. */
 typedef struct orr_fx_rank_report {
     uint32_t rank;
-    uint32_t like; /* the first captured rank that does the same; itself: it is the first */
-    uint32_t ranks_like_it; /* how many ranks of the job do the same; 0 where like is another */
-    uint64_t calls;         /* operators that were captured */
-    uint64_t nodes;         /* that became of them */
+    uint32_t like; /* the first captured rank with the same work; itself if it is the first */
+    uint32_t ranks_like_it; /* ranks of the job with the same work; 0 where `like` is another */
+    uint64_t calls;         /* captured operators */
+    uint64_t nodes;         /* nodes in the resulting trace */
     uint64_t views;         /* calls that move no data, folded away */
     uint64_t setup;         /* calls before the step, left out */
     uint64_t flops, bytes_read, bytes_written;
@@ -89,7 +89,7 @@ typedef struct orr_fx_report {
     size_t unknown_count;
     const orr_fx_note *notes; /* of the capture */
     size_t note_count;
-    void *owner; /* what it is made of */
+    void *owner; /* private */
 } orr_fx_report;
 
 ORR_API orr_code orr_fx_convert(const orr_fx *c,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.h - a network as a table of shapes, and what its layers cost on a piece of hardware when
- * they are shared out over so many NPUs.
+/* gemm.h - a network as a table of shapes, and the cost of its layers when distributed over a
+ * number of NPUs.
  *
  *     orr_shapes *shapes;
  *     orr_gemm *g;
  *     orr_layers *table;
  *     orr_gemm_options opt = {.policy = ORR_POLICY_DATA, .npus = 16, .hardware = orr_hardware_find("tpu-v4")};
  *     if (orr_shapes_read("model.csv", NULL, &shapes, &err)) return report(&err);
- *     if (orr_gemm_create(shapes, &opt, &g, &err)) return report(&err);      // the shapes may go now
+ *     if (orr_gemm_create(shapes, &opt, &g, &err)) return report(&err);      // shapes are copied
  *     if (orr_gemm_table(g, &table, &err)) return report(&err);              // layers.h writes and expands it
  *
  * Each pass of a layer is a few products of matrices and some traffic; it takes as long as the
@@ -43,19 +43,19 @@ ORR_API const char *orr_shape_kind_name(orr_shape_kind kind); /* "conv" */
 
 typedef struct orr_shapes orr_shapes;
 
-/* How the generator of text workloads differs; orrery/lab/compat.h has those that there are. */
+/* What the generator of text workloads does differently; see orrery/lab/compat.h. */
 typedef struct orr_rules_gemm orr_rules_gemm;
 
 typedef struct orr_shapes_options {
-    /* NULL: ours.  As the old generator reads: the first line is skipped, columns are
-     * name,m,n,k[,strategy] whatever it says, a blank line is an error; needs_policies: there must
-     * be five columns. */
+    /* NULL: ours.  By the old generator's rules the first line is skipped, columns are always
+     * name,m,n,k[,strategy], and a blank line is an error; needs_policies: there must be five
+     * columns. */
     const orr_rules_gemm *rules;
     bool needs_policies;
 } orr_shapes_options;
 
-/* From a CSV file ("-": standard input) or from memory, which may go afterwards; label stands in
- * messages. opt may be NULL. */
+/* From a CSV file ("-": standard input) or from memory, which may be freed afterwards; label is
+ * used in messages. opt may be NULL. */
 ORR_API orr_code orr_shapes_read(const char *path,
                                  const orr_shapes_options *opt,
                                  orr_shapes **out,
@@ -67,8 +67,8 @@ ORR_API orr_code orr_shapes_parse(orr_span bytes,
                                   orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_shapes_free(orr_shapes *s); /* NULL is fine */
 ORR_API size_t orr_shapes_count(const orr_shapes *s);
-ORR_API bool orr_shapes_have_policies(
-    const orr_shapes *s); /* a column says how each is shared out */
+/* a column gives the policy of each shape */
+ORR_API bool orr_shapes_have_policies(const orr_shapes *s);
 
 /* Tables that are built in; false past the last. */
 typedef struct orr_shapes_example {
@@ -79,52 +79,51 @@ ORR_API bool orr_shapes_example_at(size_t index, orr_shapes_example *out);
 
 /* ---- cost ---- */
 
-/* What the times of a table count. */
+/* Unit of the times in a table. */
 typedef enum orr_gemm_times {
     ORR_TIMES_BEST = 0, /* microseconds where the clock is known, else cycles */
-    ORR_TIMES_US,       /* what traces have, and our reader of text workloads takes them for */
+    ORR_TIMES_US,       /* as in traces, and as our reader of text workloads assumes */
     ORR_TIMES_NS,
     ORR_TIMES_CYCLES
 } orr_gemm_times;
 
-/* What updating the weights costs: elements touched for each weight, or a time that is simply
- * given. */
+/* Cost of the weight update: elements touched per weight, or a given time. */
 typedef enum orr_gemm_update {
     ORR_UPDATE_SGD = 0,  /* 3: weight and gradient read, weight written */
     ORR_UPDATE_MOMENTUM, /* 5 */
     ORR_UPDATE_ADAM,     /* 7 */
     ORR_UPDATE_NONE,
-    ORR_UPDATE_GIVEN /* update_time, in what the table's times count */
+    ORR_UPDATE_GIVEN /* update_time, in the unit of the table */
 } orr_gemm_update;
 
 typedef struct orr_gemm_options {
-    /* NULL: ours.  Else what the old generator writes with SCALE-Sim v1 or v2, defects included
+    /* NULL: ours.  Else the output of the old generator with SCALE-Sim v1 or v2, defects included
      * (scale-sim.md 7); shapes must be read by the same rules, and `array` must be given. */
     const orr_rules_gemm *rules;
     orr_policy policy;       /* HYBRID_CUSTOMIZED: each shape has its own */
     uint32_t npus;           /* 0: 8 */
-    uint32_t packages;       /* 0: 1; the NPUs are in so many groups */
-    uint32_t datatype_bytes; /* of an element; 0: 2 */
+    uint32_t packages;       /* groups of NPUs; 0: 1 */
+    uint32_t datatype_bytes; /* per element; 0: 2 */
     const orr_hardware *hardware;
     const orr_systolic_array *array; /* instead of hardware: one array, without a clock */
     orr_gemm_times times;
     orr_gemm_update update;
     uint64_t update_time;
-    uint32_t repeat;     /* so many copies of the whole table; 0: 1 */
-    const char *program; /* who asks, for the head of reports: "orrery 0.1.0"; may be NULL */
+    uint32_t repeat;     /* copies of the whole table; 0: 1 */
+    const char *program; /* name and version for the head of reports: "orrery 0.1.0"; may be NULL */
 } orr_gemm_options;
 
 /* One pass of a layer on the slowest NPU. */
 typedef struct orr_gemm_pass {
     uint64_t cycles; /* from start to end */
-    /* What each part would take by itself; the longest counts, operation by operation. */
+    /* What each part would take alone; the longest counts, operation by operation. */
     uint64_t array_cycles, vector_cycles, memory_cycles, overhead_cycles;
     orr_ps time;       /* 0 when the clock is not known */
-    uint64_t products; /* multiplications and additions, pairs of them */
+    uint64_t products; /* multiply-add pairs */
     orr_bytes traffic; /* from and to memory */
-    const char *comm;  /* the collective behind it: "ALLREDUCE", or "NONE" */
+    const char *comm;  /* the collective after it: "ALLREDUCE", or "NONE" */
     orr_bytes comm_bytes;
-    uint64_t in_table; /* its time in what the table's times count */
+    uint64_t in_table; /* its time in the unit of the table */
 } orr_gemm_pass;
 
 enum { ORR_PASS_FORWARD, ORR_PASS_INPUT_GRAD, ORR_PASS_WEIGHT_GRAD, ORR_PASSES };
@@ -139,13 +138,14 @@ typedef struct orr_gemm_layer {
     uint64_t update_in_table;
     orr_bytes weights;  /* on one NPU */
     double utilisation; /* of the arrays' elements, over the three passes: 0 to 1 */
-    /* How much more the slowest NPU has to do than the average one: 0: all alike. */
+    /* Extra work of the slowest NPU relative to the mean: 0: all equal. */
     double imbalance;
 } orr_gemm_layer;
 
 typedef struct orr_gemm orr_gemm;
 
-/* ORR_EINPUT, with the place in the CSV file: a shape that cannot be shared out or is too large. */
+/* ORR_EINPUT, with the location in the CSV file: a shape that cannot be distributed or is too
+ * large. */
 ORR_API orr_code orr_gemm_create(const orr_shapes *s,
                                  const orr_gemm_options *opt,
                                  orr_gemm **out,
@@ -155,7 +155,7 @@ ORR_API void orr_gemm_destroy(orr_gemm *g); /* NULL is fine */
 ORR_API size_t orr_gemm_count(const orr_gemm *g); /* rows of the CSV file, not counting copies */
 ORR_API const orr_gemm_layer *orr_gemm_layer_at(const orr_gemm *g, size_t i);
 
-/* As a table of layers, copies and all. */
+/* As a table of layers, including copies. */
 ORR_API orr_code orr_gemm_table(const orr_gemm *g, orr_layers **out, orr_error *err) ORR_MUST_CHECK;
 
 /* For people, in 80 columns; for programs, one JSON object, or a CSV file
@@ -165,7 +165,7 @@ ORR_API orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err) ORR_MU
 ORR_API orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 
 /* The old generator's intermediate files (by its rules only), FOLDER/STEM_fwd_pass.csv and so on;
- * the folder must be there. */
+ * the folder must exist. */
 ORR_API orr_code orr_gemm_write_intermediate(const orr_gemm *g,
                                              const char *folder,
                                              const char *stem,
@@ -173,9 +173,9 @@ ORR_API orr_code orr_gemm_write_intermediate(const orr_gemm *g,
 
 /* How a table of layers is written under these rules. */
 ORR_API orr_layers_style orr_gemm_style(const orr_rules_gemm *rules);
-/* May a SCALE-Sim configuration have this run_name?  The two simulators put it into a folder name;
- * in the spelling of the other one the old generator does not find the reports again (scale-sim.md
- * 7.6).  path: for the message. */
+/* May a SCALE-Sim configuration have this run_name?  The two simulators derive a folder name from
+ * it; with the wrong spelling the old generator does not find the reports (scale-sim.md 7.6).
+ * path: for the message. */
 ORR_API orr_code orr_gemm_check_run_name(const orr_rules_gemm *rules,
                                          const char *path,
                                          const char *run_name,

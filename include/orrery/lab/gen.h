@@ -11,8 +11,8 @@
  *     orr_set_close(set);
  *
  * The same options give the same bytes, on every machine.  Ranks of a pattern whose traces are
- * alike are made once and cost a table entry each, so 32,768 ranks of an all-reduce are no more
- * work than one. */
+ * alike are made once and cost a table entry each, so 32,768 ranks of an all-reduce cost hardly
+ * more than one. */
 #ifndef ORRERY_LAB_GEN_H
 #define ORRERY_LAB_GEN_H
 
@@ -22,28 +22,28 @@
 extern "C" {
 #endif
 
-/* Whose nodes to imitate: what a node carries has changed over the years (docs/format/et.md).  Ours
- * are those of the current generator; the others are for its predecessors' names. */
+/* Whose nodes to imitate: node attributes have changed over the years (docs/format/et.md).  Ours
+ * are those of the current generator; the others serve the names of its predecessors. */
 typedef enum orr_gen_style {
     ORR_GEN_CURRENT = 0, /* version 1.0.0: is_cpu_op everywhere, comm_size signed */
     ORR_GEN_0_0_4,       /* 2023-11 to 2024-02: involved_dim, comm_size unsigned */
     ORR_GEN_EG           /* 2023-01 to 2023-07: no metadata; to be written with ORR_SCHEMA_EG */
 } orr_gen_style;
 
-/* Start from a pattern's defaults and change what matters.  A pattern looks only at the options it
- * names in `uses`; the others may be anything. */
+/* Start from a pattern's defaults and change what matters.  A pattern reads only the options in its
+ * `uses`; the others are ignored. */
 typedef struct orr_gen_options {
     orr_gen_style style;
-    uint32_t ranks;        /* how many there are */
+    uint32_t ranks;        /* number of ranks */
     uint64_t dims;         /* network dimensions named by involved_dim; 0: no such attribute */
     uint64_t runtime_us;   /* of a compute node */
     uint64_t tensor_size;  /* bytes of a memory node, or of a send or receive without peer */
     uint64_t comm_size;    /* bytes of a collective or a message */
-    uint64_t layers;       /* of a network; 0: one a rank */
-    uint64_t microbatches; /* pieces of a batch in a pipeline */
-    uint64_t bucket;       /* layers whose gradients travel together */
+    uint64_t layers;       /* of a network; 0: one per rank */
+    uint64_t microbatches; /* micro-batches in a pipeline */
+    uint64_t bucket;       /* layers whose gradients are reduced together */
     uint64_t nodes;        /* of a random graph */
-    uint64_t width;        /* nodes that may run at the same time in it */
+    uint64_t width;        /* nodes that may run at the same time */
     uint64_t seed;
     bool has_early_names; /* samples: also those of June 2023, under their names */
 } orr_gen_options;
@@ -66,17 +66,17 @@ typedef struct orr_gen orr_gen; /* a trace being made; src/sources/patterns */
 
 typedef struct orr_pattern {
     const char *name;
-    const char *old_name; /* what Chakra's generators call it; NULL: it is ours */
+    const char *old_name; /* its name in Chakra's generators; NULL: it is ours */
     const char *help;     /* one line */
     uint32_t uses;
     uint32_t min_ranks;
-    bool ranks_differ; /* peers are named by number, so no two ranks are alike */
+    bool ranks_differ; /* peers are named by number, so no two ranks are equal */
     orr_gen_options defaults;
     void (*build)(orr_gen *g); /* add the nodes of one rank */
     int what;                  /* for build: a node type or a collective */
 } orr_pattern;
 
-/* The table, in the order in which it is best read; NULL past the last. */
+/* The table, in reading order; NULL past the last. */
 ORR_API const orr_pattern *orr_pattern_at(size_t index);
 /* By name or old name; NULL: there is none. */
 ORR_API const orr_pattern *orr_pattern_find(const char *name);
@@ -93,7 +93,7 @@ ORR_API orr_code orr_pattern_set(const orr_pattern *p,
                                  orr_set **out,
                                  orr_error *err) ORR_MUST_CHECK;
 
-/* What Chakra's own generator of that time writes: all its samples, as FOLDER/<sample>.<rank>.et
+/* The output of Chakra's own generator of that time: all its samples, as FOLDER/<sample>.<rank>.et
  * (.eg in the first generation), byte for byte.  Read from opt: style, ranks, dims, runtime_us,
  * tensor_size, comm_size, has_early_names. */
 ORR_API orr_code orr_gen_write_samples(const orr_gen_options *opt,

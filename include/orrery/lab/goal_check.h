@@ -27,11 +27,11 @@ enum { ORR_GOAL_FINDINGS_SHOWN = 10 }; /* of each kind */
 typedef struct orr_goal_finding {
     orr_goal_finding_kind kind;
     uint32_t rank, op; /* the first that is concerned; operations from 0 */
-    uint64_t count;    /* how many too many; of a cycle: operations that never start */
+    uint64_t count;    /* surplus; for a cycle: operations that never start */
 } orr_goal_finding;
 
 typedef struct orr_goal_report {
-    uint64_t counts[ORR_GOAL_FINDING_KINDS]; /* all of them */
+    uint64_t counts[ORR_GOAL_FINDING_KINDS]; /* all findings */
     orr_goal_finding findings[ORR_GOAL_FINDING_KINDS * ORR_GOAL_FINDINGS_SHOWN];
     size_t finding_count;
 } orr_goal_report;
@@ -41,7 +41,7 @@ ORR_API orr_code orr_goal_check(const orr_goal *g,
                                 orr_error *err) ORR_MUST_CHECK;
 
 ORR_API const char *orr_goal_finding_name(orr_goal_finding_kind kind); /* "not_received" */
-/* In words; returns buf. */
+/* As text; returns buf. */
 ORR_API char *orr_goal_finding_text(const orr_goal *g,
                                     const orr_goal_finding *f,
                                     char *buf,

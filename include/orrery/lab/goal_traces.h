@@ -4,8 +4,7 @@
  *     orr_set *set;
  *     if (orr_goal_traces(schedule, "ring.goal", &set, &err)) return report(&err);
  *
- * The other way is orr_run_goal (run.h): it takes a system that says what becomes of
- * collectives. */
+ * The reverse is orr_run_goal (run.h), which needs a system to expand collectives. */
 #ifndef ORRERY_LAB_GOAL_TRACES_H
 #define ORRERY_LAB_GOAL_TRACES_H
 
@@ -17,10 +16,10 @@ extern "C" {
 #endif
 
 /* Each operation becomes a node: a calculation compute, a send a send, a receive a receive.  Traces
- * count time in microseconds: what rounding takes from a calculation is given to the next one of
- * its CPU.  An operation that waits for the start of another waits for what that one waits
- * for.  Receives from any source are refused.  A rank without operations gets one node, a
- * calculation of no length.  Errors and the explanation of a stall call the traces `name`. */
+ * count time in microseconds: the rounding error of a calculation is carried over to the next one
+ * on its CPU.  An operation that waits for the start of another waits for what that one waits for.
+ * Receives from any source are refused.  A rank without operations gets one node, a calculation of
+ * zero length.  Errors and the explanation of a stall call the traces `name`. */
 ORR_API orr_code orr_goal_traces(const orr_goal *g, const char *name, orr_set **out, orr_error *err)
     ORR_MUST_CHECK;
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hardware.h - what one NPU is made of, as far as compute times go: arrays, clock, memory, vector
- * unit.
+/* hardware.h - one NPU, as far as compute times go: arrays, clock, memory, vector unit.
  *
  *     orr_hardware hw;
  *     const orr_hardware *known = orr_hardware_find("tpu-v4");
  *     if (known) hw = *known;
  *     else if (orr_hardware_read("my_chip.yml", &hw, &err)) return report(&err);
  *
- * One description for all makers: a systolic array is rows x columns multipliers, a tensor core is
+ * One description for all vendors: a systolic array is rows x columns multipliers, a tensor core is
  * a small array that keeps its outputs.  docs/format/hardware.md has the file and where the figures
  * of the chips that are built in come from. */
 #ifndef ORRERY_LAB_HARDWARE_H
@@ -21,27 +20,28 @@ extern "C" {
 
 enum { ORR_HARDWARE_NAME = 48, ORR_HARDWARE_NOTE = 80 };
 
-/* Plain values: copy it, change what differs.  0 in a field that may be 0 takes away a limit. */
+/* Plain values: copy it, change what differs.  0 in an optional field removes a limit. */
 typedef struct orr_hardware {
     char name[ORR_HARDWARE_NAME];
     char note[ORR_HARDWARE_NOTE];   /* one line about it */
-    uint64_t arrays, rows, columns; /* so many arrays of rows x columns */
+    uint64_t arrays, rows, columns; /* number of arrays, and their size */
     orr_dataflow dataflow;          /* what stays in an array */
-    uint64_t clock_hz;              /* one multiplication each cycle and element of an array */
+    uint64_t clock_hz;              /* one multiplication per cycle and element of an array */
     orr_Bps memory_bandwidth;       /* 0: memory is never the limit */
-    orr_bytes input_buffer;         /* on the chip, for the left factor of a product; 0: all fits */
+    orr_bytes input_buffer;         /* on-chip, for the left factor of a product; 0: unlimited */
     orr_bytes weight_buffer;        /* for the right factor */
     orr_bytes output_buffer;        /* for sums */
-    uint64_t vector_width;          /* operations a cycle beside the arrays; 0: never the limit */
-    orr_ps overhead;                /* that each operation takes beyond its work: a launch */
+    /* operations per cycle outside the arrays; 0: never the limit */
+    uint64_t vector_width;
+    orr_ps overhead; /* per operation beyond its work: a launch */
 } orr_hardware;
 
-/* What is built in, in the order in which it is best read; NULL past the last. */
+/* Built-in chips, in reading order; NULL past the last. */
 ORR_API const orr_hardware *orr_hardware_at(size_t index);
 /* By name; NULL: there is none. */
 ORR_API const orr_hardware *orr_hardware_find(const char *name);
 
-/* From a file (YAML; "-": standard input), or from memory; label stands in messages. */
+/* From a file (YAML; "-": standard input), or from memory; label is used in messages. */
 ORR_API orr_code orr_hardware_read(const char *path,
                                    orr_hardware *out,
                                    orr_error *err) ORR_MUST_CHECK;
@@ -50,11 +50,11 @@ ORR_API orr_code orr_hardware_parse(orr_span bytes,
                                     orr_hardware *out,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Additions and multiplications a second when every element of every array works: 2 a cycle
+/* Additions and multiplications per second when every element of every array works: 2 per cycle
  * each. */
 ORR_API double orr_hardware_peak(const orr_hardware *hw);
 
-/* The file that says the same; its length, as snprintf counts.  1,000 bytes are enough. */
+/* The equivalent file; returns its length, as snprintf counts.  1,000 bytes are enough. */
 ORR_API size_t orr_hardware_text(const orr_hardware *hw, char *out, size_t size);
 
 #ifdef __cplusplus

@@ -7,10 +7,10 @@
  *     if (orr_info_text(info, &text, &err)) ...           // or orr_info_json
  *     orr_info_destroy(info);
  *
- * Figures are sums over all ranks (or over the one asked for).  Equal ranks are looked at once and
- * counted as often as they occur.  Cost: O(nodes + dependencies) of the distinct ranks, plus a few
- * steps for each value of a hole.  Sums that do not fit into 64 bits stay at the largest number,
- * and the result says so.  Experimental: may change in the next release. */
+ * Figures are sums over all ranks (or over the one asked for).  Equal ranks are examined once and
+ * counted with their multiplicity.  Cost: O(nodes + dependencies) of the distinct ranks, plus O(1)
+ * per value of a hole.  Sums saturate at 64 bits, and the result says so.  Experimental: may change
+ * in the next release. */
 #ifndef ORRERY_LAB_INFO_H
 #define ORRERY_LAB_INFO_H
 
@@ -23,17 +23,17 @@ extern "C" {
 typedef struct orr_info orr_info;
 
 typedef struct orr_info_options {
-    const char *path;    /* where the set came from, for the head of the result; NULL: not said */
-    const char *program; /* who asks, for the same place: "orrery 0.1.0"; NULL: not said */
+    const char *path;    /* origin of the set, for the header; NULL: omitted */
+    const char *program; /* name and version, for the header: "orrery 0.1.0"; NULL: omitted */
     bool one_rank;       /* only `rank`; groups are still counted over the whole set */
     uint32_t rank;
     uint32_t job_ranks; /* ranks of the job when the set is one rank of it; 0: not known */
-    uint32_t top;       /* how many operators and peers are listed; 0: 10 */
-    bool by_name;       /* operators by their whole names, without leaving out numbers at the end */
+    uint32_t top;       /* most operators and peers listed; 0: 10 */
+    bool by_name;       /* operators by full name, keeping trailing numbers */
     bool per_rank;      /* a table of ranks, equal ones in one row */
 } orr_info_options;
 
-/* The set is not needed afterwards.  ORR_EUSAGE: no such rank.  opt may be NULL. */
+/* The set is not needed after the call.  ORR_EUSAGE: no such rank.  opt may be NULL. */
 ORR_API orr_code orr_info_create(const orr_set *s,
                                  const orr_info_options *opt,
                                  orr_info **out,

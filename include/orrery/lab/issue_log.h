@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* issue_log.h - when nodes were issued and came back: the log that simulators write, a line an
+/* issue_log.h - when nodes were issued and completed: the log that simulators write, one line per
  * event.
  *
  *     issue,sys->id=0, tick=5, node->id=3, node->name=COMP_NODE_gemm
@@ -11,8 +11,8 @@
  *     code = orr_issue_log_timeline(log, 1500000000, &t, &err);         // cycles of 1.5 GHz
  *     orr_issue_log_free(log);
  *
- * Lines that are neither are passed over; docs/man has the form in full.  Experimental: may change
- * in the next release. */
+ * Other lines are skipped; docs/man has the full format.  Experimental: may change in the next
+ * release. */
 #ifndef ORRERY_LAB_ISSUE_LOG_H
 #define ORRERY_LAB_ISSUE_LOG_H
 
@@ -25,19 +25,19 @@ extern "C" {
 enum { ORR_ISSUE_LOG_RANKS = 1 << 20 }; /* the most there can be */
 
 typedef struct orr_issue_log_options {
-    uint32_t ranks; /* a rank from this number on is an error; 0: any up to the most */
+    uint32_t ranks; /* ranks from this number on are errors; 0: any up to the limit */
     /* Read the log as another program does (<orrery/lab/compat.h>); NULL: as we do. */
     const struct orr_rules_issue_log *rules;
 } orr_issue_log_options;
 
 typedef struct orr_issue_log orr_issue_log;
 
-/* A file, packed or not; "-" is standard input.  opt may be NULL. */
+/* A file, plain or compressed; "-" is standard input.  opt may be NULL. */
 ORR_API orr_code orr_issue_log_read(const char *path,
                                     const orr_issue_log_options *opt,
                                     orr_issue_log **out,
                                     orr_error *err) ORR_MUST_CHECK;
-/* The same of bytes, which need not stay; path is for messages. */
+/* The same from memory, which may be freed afterwards; path is for messages. */
 ORR_API orr_code orr_issue_log_parse(orr_span bytes,
                                      const char *path,
                                      const orr_issue_log_options *opt,
@@ -45,19 +45,19 @@ ORR_API orr_code orr_issue_log_parse(orr_span bytes,
                                      orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_issue_log_free(orr_issue_log *log); /* NULL is fine */
 
-ORR_API size_t orr_issue_log_count(const orr_issue_log *log); /* of nodes that came back */
+ORR_API size_t orr_issue_log_count(const orr_issue_log *log); /* completed nodes */
 ORR_API size_t orr_issue_log_open_count(const orr_issue_log *log);
 
-/* A track for each kind of node of a rank; times are cycles of `hz`.  The timeline is sealed.  A
- * node that did not come back is open until the last cycle of the log.  ORR_EUSAGE: the log was
- * read by other rules. */
+/* One track per rank and node type; times are cycles of `hz`.  The timeline is sealed.  A node that
+ * did not complete stays open until the last cycle of the log.  ORR_EUSAGE: the log was read by
+ * other rules. */
 ORR_API orr_code orr_issue_log_timeline(const orr_issue_log *log,
                                         uint64_t hz,
                                         orr_timeline **out,
                                         orr_error *err) ORR_MUST_CHECK;
 
-/* The file of the program whose rules the log was read by; ORR_EUSAGE: it was read by ours.  ranks:
- * the number that stands in the file. */
+/* The output of the program whose rules the log was read by; ORR_EUSAGE: it was read by ours.
+ * ranks: the number written to the file. */
 ORR_API orr_code orr_issue_log_write_old(const orr_issue_log *log,
                                          uint32_t ranks,
                                          uint32_t mhz,

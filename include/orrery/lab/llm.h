@@ -10,9 +10,9 @@
  *
  * One step: forward and backward of all micro-batches in the order of a pipeline schedule, the
  * synchronisation of gradients, the optimizer.  Compute nodes carry operations and bytes for a
- * roofline, collectives their bytes and group, messages their peer; the set carries the
- * groups.  All ranks of a pipeline stage share one body, so the price is that of the stages,
- * whatever the number of ranks. */
+ * roofline, collectives their bytes and group, messages their peer; the set carries the groups.
+ * All ranks of a pipeline stage share one body, so the cost depends on the number of stages, not of
+ * ranks. */
 #ifndef ORRERY_LAB_LLM_H
 #define ORRERY_LAB_LLM_H
 
@@ -27,23 +27,24 @@ extern "C" {
 typedef enum orr_dtype {
     ORR_DTYPE_BF16 = 0,
     ORR_DTYPE_FP16,
-    ORR_DTYPE_FP8, /* in matrix products; what lies between them is bf16 */
+    ORR_DTYPE_FP8, /* in matrix products; everything else is bf16 */
     ORR_DTYPE_FP32,
-    ORR_DTYPE_MXFP8, /* as FP8, with a scale for 32 numbers */
-    ORR_DTYPE_NVFP4, /* 4 bits with a scale for 16 numbers; counted as a byte */
+    ORR_DTYPE_MXFP8, /* as FP8, one scale per 32 numbers */
+    ORR_DTYPE_NVFP4, /* 4 bits, one scale per 16 numbers; counted as a byte */
     ORR_DTYPE_COUNT
 } orr_dtype;
 
 typedef enum orr_pipeline {
     ORR_PIPELINE_1F1B = 0,
     ORR_PIPELINE_GPIPE,
-    ORR_PIPELINE_INTERLEAVED, /* 1F1B with several chunks of layers a rank */
+    ORR_PIPELINE_INTERLEAVED, /* 1F1B with several chunks of layers per rank */
     ORR_PIPELINE_ZERO_BUBBLE, /* weight gradients fill the gaps */
-    ORR_PIPELINE_ZB_V,        /* the same with two chunks a rank, the second on its way back */
+    ORR_PIPELINE_ZB_V,        /* the same with two chunks per rank, placed in a V */
     ORR_PIPELINE_DUALPIPE_V,  /* two such chunks; forward and backward passes in pairs */
     ORR_PIPELINE_OWN,         /* from a file */
-    ORR_PIPELINE_DUALPIPE,    /* two copies of the weights: a rank also has the stage of the one
-                                 opposite, and half of the micro-batches go the other way */
+    ORR_PIPELINE_DUALPIPE,    /* two copies of the weights: each rank also holds the stage of its
+                               * mirror rank, and half of the micro-batches run in the other
+                               * direction */
     ORR_PIPELINE_COUNT
 } orr_pipeline;
 
@@ -60,102 +61,104 @@ ORR_API orr_code orr_pipeline_order_parse(orr_span text,
 ORR_API void orr_pipeline_order_close(orr_pipeline_order *o); /* NULL is fine */
 
 typedef enum orr_context_form {
-    ORR_CONTEXT_RING = 0,   /* keys and values travel round, one block at a time */
-    ORR_CONTEXT_ALL_GATHER, /* keys and values of all */
-    /* round, but each rank has one stretch of the sequence: under a causal mask the last one, for
-     * which the others wait, works nearly twice as long as with even shares */
+    ORR_CONTEXT_RING = 0,   /* keys and values travel around the ring, one block at a time */
+    ORR_CONTEXT_ALL_GATHER, /* keys and values of all are gathered */
+    /* as RING, but each rank has one contiguous part of the sequence: with a causal mask the last
+     * rank works nearly twice as long as with balanced shares, and the others wait */
     ORR_CONTEXT_CONTIGUOUS,
-    /* keys and values of all, gathered once under the first block: PyTorch's context_parallel */
+    /* as ALL_GATHER, once, overlapped with the first block: PyTorch's context_parallel */
     ORR_CONTEXT_BLOCKS
 } orr_context_form;
 
-/* How numbers in 8 bits are scaled (ORR_DTYPE_FP8). */
+/* Scaling of 8-bit numbers (ORR_DTYPE_FP8). */
 typedef enum orr_fp8_scaling {
-    ORR_FP8_CURRENT = 0, /* by the largest number of the tensor itself */
-    /* by the largest of earlier passes: after each pass through a chunk all ranks of the stage
-     * agree on it, or those of tensor parallelism only */
+    ORR_FP8_CURRENT = 0, /* by the maximum of the tensor itself */
+    /* by the maximum of earlier passes: after each pass through a chunk all ranks of the stage
+     * agree on it, or only those of tensor parallelism */
     ORR_FP8_DELAYED,
     ORR_FP8_DELAYED_TP,
-    ORR_FP8_BLOCK /* by the largest of 128 numbers, of 128 x 128 of a weight (DeepSeek-V3) */
+    ORR_FP8_BLOCK /* by the maximum of 128 numbers, or of 128 x 128 of a weight (DeepSeek-V3) */
 } orr_fp8_scaling;
 
 typedef enum orr_recompute {
     ORR_RECOMPUTE_NONE = 0,
-    ORR_RECOMPUTE_SELECTIVE, /* the attention core again in the backward pass */
-    ORR_RECOMPUTE_FULL,      /* the whole layer again */
-    ORR_RECOMPUTE_OPERATORS, /* all but attention, every second product and sums over ranks */
-    ORR_RECOMPUTE_PARTS      /* what recompute_parts has */
+    ORR_RECOMPUTE_SELECTIVE, /* only the attention core */
+    ORR_RECOMPUTE_FULL,      /* the whole layer */
+    ORR_RECOMPUTE_OPERATORS, /* all but attention, every second product and reductions over ranks */
+    ORR_RECOMPUTE_PARTS      /* what recompute_parts lists */
 } orr_recompute;
 
-/* Parts of a layer: bits of recompute_parts, and their words. */
+/* Parts of a layer: bits of recompute_parts, and their names. */
 typedef enum orr_layer_part {
     ORR_PART_NORM = 1,       /* "norm" */
     ORR_PART_ATTENTION = 2,  /* "attention": its core */
-    ORR_PART_LATENT = 4,     /* "mla-up": queries, keys and values from what MLA keeps of them */
+    ORR_PART_LATENT = 4,     /* "mla-up": queries, keys and values from MLA's compressed form */
     ORR_PART_ACTIVATION = 8, /* "activation": of FFN and experts */
     ORR_PART_FFN = 16,       /* "ffn": of layers without experts */
-    ORR_PART_EXPERTS = 32,   /* "experts": with what is sent to them and back */
+    ORR_PART_EXPERTS = 32,   /* "experts": with dispatch and combine */
     ORR_PART_SHARED = 64     /* "shared": shared experts */
 } orr_layer_part;
-/* "norm,mla-up"; false: there is no such part, which *bad then is. */
+/* "norm,mla-up"; false: *bad is not a part. */
 ORR_API bool orr_layer_parts_find(orr_str words, uint32_t *out, orr_str *bad);
 
 /* All zero: one rank, bf16 with fp32 master weights, Adam, one sequence of the model's length. */
 typedef struct orr_llm_options {
     uint32_t tp, cp, pp, dp, ep; /* degrees; 0: 1.  ep divides dp * cp; ranks = tp * cp * pp * dp */
-    /* Ranks that share an expert: tp, or 1: ep then divides tp * dp * cp; 0: tp. */
+    /* Tensor-parallel ranks per expert: tp, or 1: then ep divides tp * dp * cp; 0: tp. */
     uint32_t expert_tp;
-    /* 1f1b, interleaved: a forward and a backward pass at a time, so that what one sends to experts
-     * travels while the other computes. */
+    /* 1f1b, interleaved: forward and backward passes in pairs, so that the expert traffic of one
+     * overlaps with the computation of the other. */
     bool overlaps_experts;
-    bool sends_once; /* tokens go once to each rank, or node, that has experts of theirs (DeepEP) */
-    /* sends_once: with a token go its weights for all experts of a node, and before that all ranks
-     * gather which experts each token goes to (HybridEP). */
+    /* a token is sent once to each rank, or node, that has experts for it (DeepEP) */
+    bool sends_once;
+    /* sends_once: a token carries its weights for all experts of a node, and all ranks first gather
+     * which experts each token goes to (HybridEP). */
     bool sends_weights;
-    uint32_t node_ranks; /* sends_once: ranks that reach each other without the network; 0: 8 */
-    bool attends_fp8;    /* attention in 8 bits, where products are in 8 bits or less */
+    /* sends_once: ranks that reach each other over the scale-up network; 0: 8 */
+    uint32_t node_ranks;
+    bool attends_fp8; /* attention in 8 bits, if products are in 8 bits or fewer */
     orr_fp8_scaling fp8_scaling;
-    bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; what comes back in 16 */
+    bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; results return in 16 */
     /* Tokens of the busiest rank's experts, in per cent of the mean; 0: 100. */
     uint32_t expert_load;
-    /* Zero: so many of dp * cp ranks share out, the others are replicas (HSDP); 0: all. */
+    /* ZeRO: shard over this many of the dp * cp ranks, replicate over the rest (HSDP); 0: all. */
     uint32_t shard;
-    bool has_mtp; /* also the layers that predict further tokens, behind the last stage */
+    bool has_mtp;                       /* include the MTP layers, after the last stage */
     uint64_t first_layers, last_layers; /* of the first and the last stage; 0: even */
-    uint64_t batch;       /* sequences a step, all ranks together; 0: dp * micro_batch */
-    uint64_t micro_batch; /* sequences a rank takes at a time; 0: 1 */
-    uint64_t seq;         /* tokens a sequence; 0: what the model was made for */
+    uint64_t batch;       /* sequences per step, over all ranks; 0: dp * micro_batch */
+    uint64_t micro_batch; /* sequences a rank processes at a time; 0: 1 */
+    uint64_t seq;         /* tokens per sequence; 0: the model's maximum */
     orr_dtype dtype;
     bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
-    /* Tensor parallelism with all-reduces instead of gather and scatter. */
+    /* Tensor parallelism with all-reduces instead of all-gather and reduce-scatter. */
     bool no_sequence_parallel;
-    bool overlaps_tensor; /* tensor-parallel traffic goes piece by piece with its products */
-    bool full_attention;  /* every token sees all of its sequence, not only those before it */
+    bool overlaps_tensor; /* tensor-parallel traffic is pipelined with its products */
+    bool full_attention;  /* every token sees its whole sequence: no causal mask */
     orr_context_form context_form;
     orr_pipeline pipeline;
-    orr_pipeline_order *order; /* ORR_PIPELINE_OWN: as long as the options are in use */
-    uint32_t chunks;           /* of layers a rank; 0: 1, or what the pipeline has: 2 */
-    /* What data-parallel ranks share out: 1 optimizer, 2 and gradients, 3 and weights. */
+    orr_pipeline_order *order; /* ORR_PIPELINE_OWN: must live as long as the options are in use */
+    uint32_t chunks;           /* of layers per rank; 0: 1, or what the pipeline requires: 2 */
+    /* What data-parallel ranks shard: 1 optimizer, 2 also gradients, 3 also weights. */
     uint32_t zero;
-    bool sync_every_micro_batch; /* reduce gradients after each, not once a step */
-    uint64_t bucket_bytes;       /* of gradients that travel together; 0: 40 MB */
+    bool sync_every_micro_batch; /* reduce gradients after each micro-batch, not once per step */
+    uint64_t bucket_bytes;       /* of gradients reduced together; 0: 40 MB */
     uint32_t prefetch;           /* layers ahead whose weights are gathered (zero 3); 0: 1 */
     bool no_overlap;             /* gradients are reduced after the last backward pass */
     bool no_clipping;            /* no norm of all gradients before the update */
     orr_recompute recompute;
-    uint64_t recompute_layers;    /* full: so many, spread evenly; 0: all */
-    uint32_t recompute_parts;     /* ORR_RECOMPUTE_PARTS: orr_layer_part, added up */
+    uint64_t recompute_layers;    /* full: this many layers, evenly spread; 0: all */
+    uint32_t recompute_parts;     /* ORR_RECOMPUTE_PARTS: sum of orr_layer_part bits */
     const orr_software *software; /* what launches the kernels; NULL: orr_software_at(0) */
     bool has_dropout;             /* even if the software's recipes have none */
-    bool lists_optimizer;         /* the optimizer goes over lists of tensors (foreach) */
+    bool lists_optimizer;         /* the optimizer runs over lists of tensors (foreach) */
     bool no_master;               /* weights and moments are kept in `dtype`, not in 4 bytes */
     bool forward_only;            /* no gradients, no update */
     uint32_t steps;               /* 0: 1 */
-    uint64_t device_bytes;        /* memory of a device, for the verdict; 0: 80 GB */
+    uint64_t device_bytes;        /* memory of a device, to decide whether it fits; 0: 80 GB */
 } orr_llm_options;
 
-/* Fill in what is 0 and refuse what cannot be: pp > layers, heads that tp does not divide, a batch
- * that does not come out even, ...  The functions below do this themselves. */
+/* Fill in defaults and refuse the impossible: pp > layers, heads not divisible by tp, an
+ * indivisible batch, ...  The functions below do this themselves. */
 ORR_API orr_code orr_llm_complete(const orr_model *m,
                                   orr_llm_options *opt,
                                   orr_error *err) ORR_MUST_CHECK;
@@ -166,10 +169,10 @@ ORR_API orr_code orr_llm_training(const orr_model *m,
                                   orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The same step made otherwise, from what a set of orr_llm_training says of itself: other
- * micro-batches, interleaved, other ZeRO stages, other recomputation.  *number, 0 at first, is
- * moved behind the one made; words says what is different.  ORR_END: there are no more, or the set
- * does not say how it was made. */
+/* Variants of the same step, from the metadata of a set made by orr_llm_training: other
+ * micro-batches, interleaving, ZeRO stages or recomputation.  *number starts at 0 and is advanced
+ * past the variant returned; words describes the difference.  ORR_END: no more variants, or the set
+ * lacks the metadata. */
 ORR_API orr_code orr_llm_variant(const orr_set *traces,
                                  size_t *number,
                                  char *words,
@@ -179,17 +182,17 @@ ORR_API orr_code orr_llm_variant(const orr_set *traces,
 
 /* ---- memory of a device ---- */
 
-/* Of the ranks of one pipeline rank, in bytes. */
+/* Per device of one pipeline rank, in bytes. */
 typedef struct orr_llm_memory {
-    uint64_t parameters; /* on this rank, of the layers and ends it has */
-    uint64_t weights; /* what is computed with; zero 3: its share, and layers that are gathered */
+    uint64_t parameters; /* on this rank, of its layers and ends */
+    uint64_t weights;    /* in use; zero 3: its share plus gathered layers */
     uint64_t grads;
     /* Adam: two moments, and weights in 4 bytes where those above are shorter. */
     uint64_t optimizer;
-    uint64_t activations; /* kept for the backward pass, when they are most */
-    uint64_t working;     /* of the layer, or the logits, that are worked on, beside what is kept */
-    uint64_t peak;        /* at the worst moment: all of these, or less where gradients are freed */
-    uint64_t micro_batches_kept; /* whose activations are there when they are most */
+    uint64_t activations; /* kept for the backward pass, at the peak */
+    uint64_t working;     /* temporaries of the current layer or logits, beyond what is kept */
+    uint64_t peak;        /* at the worst moment: the sum, or less if gradients are freed */
+    uint64_t micro_batches_kept; /* with activations in memory at the peak */
     bool fits;                   /* into device_bytes */
 } orr_llm_memory;
 
@@ -199,8 +202,7 @@ ORR_API orr_code orr_llm_memory_of(const orr_model *m,
                                    orr_llm_memory *out,
                                    orr_error *err) ORR_MUST_CHECK;
 
-/* Of the fullest pipeline rank, for each ZeRO stage in turn, whatever that of the options is: for
- * those who try many. */
+/* Of the fullest pipeline rank, for each ZeRO stage, ignoring that of the options: for searches. */
 enum { ORR_LLM_ZEROS = 4 };
 ORR_API orr_code orr_llm_memory_most(const orr_model *m,
                                      const orr_llm_options *opt,
@@ -209,7 +211,7 @@ ORR_API orr_code orr_llm_memory_most(const orr_model *m,
 
 typedef enum orr_llm_task { ORR_LLM_FORWARD, ORR_LLM_BACKWARD, ORR_LLM_WEIGHTS } orr_llm_task;
 
-/* What a pipeline rank does, in order, and the bytes it holds when each task is done. */
+/* The tasks of a pipeline rank in order, with the bytes held after each. */
 typedef struct orr_llm_moment {
     orr_llm_task task;
     uint32_t chunk;
@@ -217,7 +219,7 @@ typedef struct orr_llm_moment {
     uint64_t activations;
 } orr_llm_moment;
 
-/* Calls back once a task. */
+/* Calls back once per task. */
 ORR_API orr_code orr_llm_moments(const orr_model *m,
                                  const orr_llm_options *opt,
                                  uint32_t pipeline_rank,

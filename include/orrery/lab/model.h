@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.h - a language model as its architecture: what its layers are made of, how many parameters
- * they have, what they compute and keep.  Nothing here knows of ranks; who shares a model out
- * starts from this.
+/* model.h - the architecture of a language model: its layers, their parameters, FLOPs and KV cache.
+ * Nothing here depends on how the model is distributed over ranks.
  *
  *     orr_model m;
  *     orr_model_counts n;
  *     if (orr_model_load("llama-3-8b", &m, &err)) return report(&err);    // a preset, or a file
  *     orr_model_count(&m, &n);                                            // n.total: 8,030,261,248
  *
- * One list says what a layer has: orr_model_layer_tensors.  Parameters, active parameters and the
+ * orr_model_layer_tensors lists the tensors of a layer.  Parameters, active parameters and the
  * FLOPs of products are sums over it, so they cannot disagree.  A preset, a model that was read,
- * and a model that passed orr_model_check are *good*: no count of theirs overflows.  The functions
- * below want good models.
+ * and a model that passed orr_model_check are *good*: none of their counts overflows.  The
+ * functions below require good models.
  *
- * docs/format/model.md has the file of ours and what is taken from a Hugging Face
- * config.json.  Experimental: may change in the next release. */
+ * docs/format/model.md describes our file format and what is read from a Hugging Face config.json.
+ * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_MODEL_H
 #define ORRERY_LAB_MODEL_H
 
@@ -34,9 +33,9 @@ typedef enum orr_model_norm {
 
 typedef enum orr_model_qk_norm {
     ORR_MODEL_NO_QK_NORM = 0,
-    ORR_MODEL_QK_NORM_HEAD, /* one of head_dim for queries, one for keys, the same in all heads */
+    ORR_MODEL_QK_NORM_HEAD, /* one of head_dim for queries, one for keys, shared by all heads */
     ORR_MODEL_QK_NORM_ALL_HEADS, /* over all heads at once: heads * head_dim and kv_heads * head_dim */
-    ORR_MODEL_QK_NORM_EACH_HEAD /* a weight of its own for each head, no bias (StableLM 2 12B) */
+    ORR_MODEL_QK_NORM_EACH_HEAD /* a separate weight per head, no bias (StableLM 2 12B) */
 } orr_model_qk_norm;
 
 typedef enum orr_model_position {
@@ -49,21 +48,21 @@ typedef enum orr_model_position {
 /* What scales the output of attention before its last product. */
 typedef enum orr_model_gate {
     ORR_MODEL_NO_GATE = 0,
-    ORR_MODEL_GATE_WIDE, /* a number for each column (Qwen3-Next, Kimi K3) */
-    ORR_MODEL_GATE_HEAD  /* a number for each head */
+    ORR_MODEL_GATE_WIDE, /* one number per column (Qwen3-Next, Kimi K3) */
+    ORR_MODEL_GATE_HEAD  /* one number per head */
 } orr_model_gate;
 
-/* How the tokens of a layer see those before them: the letters of `mixers`. */
+/* How the tokens of a layer see earlier ones: the letters of `mixers`. */
 typedef enum orr_model_mixer {
-    ORR_MIX_ALL = 'a',         /* attention to all tokens before */
+    ORR_MIX_ALL = 'a',         /* attention to all earlier tokens */
     ORR_MIX_WINDOW = 'w',      /* attention within the window */
     ORR_MIX_DELTA = 'd',       /* gated delta net (Qwen3-Next, Qwen3.5, OLMo Hybrid) */
-    ORR_MIX_KDA = 'k',         /* Kimi delta attention: a decay for each channel */
+    ORR_MIX_KDA = 'k',         /* Kimi delta attention: one decay per channel */
     ORR_MIX_LIGHTNING = 'l',   /* lightning attention (MiniMax-01) */
     ORR_MIX_MAMBA = 'm',       /* Mamba: selective state space */
     ORR_MIX_MAMBA2 = 's',      /* Mamba-2: state space duality */
     ORR_MIX_BOTH = 'b',        /* attention and Mamba-2 side by side (Falcon-H1) */
-    ORR_MIX_BLOCK = 'z',       /* Mamba or Mamba-2, and a block that layers share (Zamba) */
+    ORR_MIX_BLOCK = 'z',       /* Mamba or Mamba-2, and a block shared between layers (Zamba) */
     ORR_MIX_RECURRENT = 'r',   /* RG-LRU (RecurrentGemma) */
     ORR_MIX_CONVOLUTION = 'c', /* gated short convolution (LFM2) */
     ORR_MIX_RWKV = 'v',        /* RWKV-4 */
@@ -82,59 +81,58 @@ typedef enum orr_model_ffn {
 enum { ORR_MODEL_NAME = 64, ORR_MODEL_NOTE = 400, ORR_MODEL_PATTERN = 256 };
 
 /* Plain values: copy it, change what differs, then orr_model_check.  Zero is "none" or the common
- * case, except where a comment says that a field is needed. */
+ * case, except for fields commented as needed. */
 typedef struct orr_model {
     char name[ORR_MODEL_NAME]; /* printable ASCII without " and \ */
-    char note[ORR_MODEL_NOTE]; /* what a reader had to assume or left out; empty: nothing */
-    bool is_uncertain;         /* a reader met what it does not know: counts may be wrong */
+    char note[ORR_MODEL_NOTE]; /* what a reader assumed or left out; empty: nothing */
+    bool is_uncertain;         /* a reader met something unknown: counts may be wrong */
 
-    /* A letter for each layer, from the first on; a shorter list repeats.  Empty: what the fields
-     * below say of windows and experts. */
+    /* One letter per layer, from the first on; a shorter list repeats.  Empty: derived from the
+     * window and expert fields below. */
     char mixers[ORR_MODEL_PATTERN];
     char ffns[ORR_MODEL_PATTERN];
 
     uint64_t layers;         /* needed */
-    uint64_t hidden;         /* needed: width of what goes from layer to layer */
+    uint64_t hidden;         /* needed: width between layers */
     uint64_t vocab;          /* needed: rows of the embedding */
     uint64_t vocab_multiple; /* the embedding is padded to a multiple of this; 0: not padded */
-    uint64_t max_positions;  /* longest sequence; 0: not said */
+    uint64_t max_positions;  /* longest sequence; 0: not known */
     bool is_tied;            /* embedding and head are one matrix */
     bool has_head_bias;
     bool has_embedding_norm; /* between embedding and first layer (BLOOM) */
     bool has_no_final_norm;
-    uint64_t
-        embedding_dim; /* width of the embedding, with a product to hidden and back; 0: hidden */
+    /* width of the embedding, with projections to hidden and back; 0: hidden */
+    uint64_t embedding_dim;
 
     orr_model_position position;
     uint64_t position_rows; /* needed when LEARNED; OPT has two more than max_positions */
 
     orr_model_norm norm;
-    uint64_t
-        block_norms; /* 2: before attention and FFN; 4: behind them too (Gemma 2); 1: both share one
-                           * (GPT-J, Falcon-7B); needed */
+    /* 2: before attention and FFN; 4: after them too (Gemma 2); 1: both share one (GPT-J,
+     * Falcon-7B); needed */
+    uint64_t block_norms;
     orr_model_qk_norm qk_norm;
-    bool is_parallel; /* attention and FFN start from the same input (GPT-J, NeoX, Falcon) */
+    bool is_parallel; /* attention and FFN read the same input (GPT-J, NeoX, Falcon) */
 
     /* Attention */
     uint64_t heads; /* needed */
-    uint64_t
-        kv_heads; /* needed; heads: every head has its own, 1: all share one.  MLA: equal to heads */
-    uint64_t head_dim; /* needed, but for MLA; heads * head_dim need not be hidden */
+    /* needed; equal to heads: every head has its own, 1: all share one.  MLA: equal to heads */
+    uint64_t kv_heads;
+    uint64_t head_dim; /* needed, except for MLA; heads * head_dim need not be hidden */
     bool has_qkv_bias;
     bool has_output_bias;
-    bool has_sinks;         /* one number a head that takes part in the softmax (gpt-oss) */
-    bool has_scaled_rotary; /* what is rotated is scaled, too (YaRN of gpt-oss) */
-    uint64_t window;        /* a token sees so many, itself included; 0: all before it */
-    uint64_t window_from;   /* first layer that has the window, those before it see all */
-    uint64_t
-        global_every; /* layer i sees all when i % global_every == global_at; 0: none of them */
+    bool has_sinks;         /* one number per head that takes part in the softmax (gpt-oss) */
+    bool has_scaled_rotary; /* rotated parts are scaled too (YaRN of gpt-oss) */
+    uint64_t window;        /* a token sees this many, including itself; 0: all before it */
+    uint64_t window_from;   /* first layer with the window; earlier ones see all */
+    uint64_t global_every;  /* layer i sees all if i % global_every == global_at; 0: none do */
     uint64_t global_at;
     orr_model_gate attention_gate;
     uint64_t global_head_dim; /* of layers that see all, where it differs (Gemma 4); 0: head_dim */
     uint64_t global_kv_heads; /* likewise */
     bool has_no_global_v;     /* layers that see all use their keys as values (Gemma 4) */
-    uint64_t
-        kv_shared_layers; /* so many at the end use keys and values of layers before (Gemma 3n) */
+    /* this many last layers reuse keys and values of earlier ones (Gemma 3n) */
+    uint64_t kv_shared_layers;
     uint64_t
         kv_share_every; /* only layers i % kv_share_every == 0 have their own (Hunyuan); 0: all */
     bool has_wide_shared_ffn; /* the FFN of kv_shared_layers is twice as wide (Gemma 4 E2B) */
@@ -145,10 +143,9 @@ typedef struct orr_model {
     uint64_t index_heads;
     uint64_t index_head_dim;
     uint64_t index_topk;
-    uint64_t index_from; /* first layer that has one */
+    uint64_t index_from; /* first layer with an indexer */
 
-    /* Multi-head latent attention; kv_lora_rank 0: there is none.  head_dim is then not looked
-     * at. */
+    /* Multi-head latent attention; kv_lora_rank 0: there is none.  head_dim is then ignored. */
     uint64_t kv_lora_rank;
     uint64_t q_lora_rank; /* 0: queries come straight from the input */
     uint64_t qk_nope_head_dim;
@@ -164,9 +161,9 @@ typedef struct orr_model {
     bool has_full_linear_gate; /* KDA: the output gate is one matrix, not two narrow ones */
 
     /* State space: Mamba, Mamba-2, RG-LRU, RWKV and short convolutions */
-    uint64_t ssm_inner; /* width inside the mixer */
-    uint64_t ssm_state; /* numbers for each channel (Mamba) or for each channel of a head's input */
-    uint64_t ssm_heads; /* Mamba-2, RG-LRU */
+    uint64_t ssm_inner;   /* width inside the mixer */
+    uint64_t ssm_state;   /* numbers per channel (Mamba) or per channel of a head's input */
+    uint64_t ssm_heads;   /* Mamba-2, RG-LRU */
     uint64_t ssm_groups;  /* Mamba-2: of B and C */
     uint64_t ssm_dt_rank; /* Mamba */
     uint64_t ssm_conv;    /* width of the convolution */
@@ -178,7 +175,7 @@ typedef struct orr_model {
     uint64_t block_ffn_rank;   /* width of the adapters of each layer to the shared FFN (Zamba2) */
     uint64_t block_attention_rank; /* likewise, of queries, keys and values */
 
-    /* Embeddings of their own for every layer, AltUp and LAuReL (Gemma 3n, Gemma 4) */
+    /* Per-layer embeddings, AltUp and LAuReL (Gemma 3n, Gemma 4) */
     uint64_t per_layer_dim;
     uint64_t per_layer_vocab;
     uint64_t altup_inputs;
@@ -188,25 +185,24 @@ typedef struct orr_model {
     uint64_t ffn;          /* needed, unless all layers are MoE: width between its two products */
     bool is_gated;         /* three matrices (SwiGLU, GeGLU), not two; experts too */
     bool has_ffn_bias;     /* experts too */
-    bool has_clamped_gate; /* what goes into the gated activation is clamped (gpt-oss) */
+    bool has_clamped_gate; /* the input of the gated activation is clamped (gpt-oss) */
 
     /* Mixture of experts; experts 0: there is none */
     uint64_t experts;
     uint64_t experts_per_token;
-    uint64_t expert_groups;    /* experts are in so many equal groups; 0: not in groups */
-    uint64_t groups_per_token; /* and those of a token are in so many of them (DeepSeek) */
+    uint64_t expert_groups;    /* number of equal groups of experts; 0: not grouped */
+    uint64_t groups_per_token; /* a token's experts are in this many of them (DeepSeek) */
     uint64_t expert_ffn;
     uint64_t shared_experts; /* every token goes through them too */
     uint64_t shared_ffn;     /* of one of them */
-    bool has_shared_gate;    /* one number a token that scales what they give (Qwen2-MoE) */
-    bool has_router_bias;    /* a number for each expert, learned or balanced (DeepSeek-V3) */
-    uint64_t expert_hidden;  /* width of what goes into the experts (Kimi K3); 0: hidden */
-    bool has_expert_norm;    /* a norm of that width behind them */
+    bool has_shared_gate;    /* one number per token that scales their output (Qwen2-MoE) */
+    bool has_router_bias;    /* one number per expert, learned or balanced (DeepSeek-V3) */
+    uint64_t expert_hidden;  /* input width of the experts (Kimi K3); 0: hidden */
+    bool has_expert_norm;    /* a norm of that width after them */
     uint64_t moe_norms;      /* vectors of hidden that MoE layers have besides block_norms */
-    uint64_t idle_experts;   /* that the router knows too and that do nothing (LongCat) */
-    uint64_t dense_first;    /* so many layers at the start are not MoE */
-    uint64_t
-        moe_every; /* behind them layer i is MoE when i % moe_every == moe_at; 0: all of them */
+    uint64_t idle_experts;   /* experts the router may choose that do nothing (LongCat) */
+    uint64_t dense_first;    /* this many first layers are not MoE */
+    uint64_t moe_every; /* after them layer i is MoE if i % moe_every == moe_at; 0: all of them */
     uint64_t moe_at;
 
     uint64_t mtp_layers; /* for predicting further tokens (DeepSeek-V3); counted apart */
@@ -214,9 +210,9 @@ typedef struct orr_model {
 
 /* ---- where models come from ---- */
 
-/* What is built in, in the order in which it is best read; NULL past the last. */
+/* Built-in models, in reading order; NULL past the last. */
 ORR_API const orr_model *orr_model_at(size_t index);
-/* By name, however it is spelled: Llama-3-8B, llama3_8b.  NULL: there is none. */
+/* By name in any spelling: Llama-3-8B, llama3_8b.  NULL: there is none. */
 ORR_API const orr_model *orr_model_find(const char *name);
 
 /* The name of a preset, or a file: ours (YAML or JSON), a Hugging Face config.json, a folder with
@@ -224,17 +220,15 @@ ORR_API const orr_model *orr_model_find(const char *name);
 ORR_API orr_code orr_model_load(const char *name_or_path,
                                 orr_model *out,
                                 orr_error *err) ORR_MUST_CHECK;
-/* A file's bytes; label stands in messages and names a model that has no name of its own. */
+/* The bytes of a file; label is used in messages and names a model without a name. */
 ORR_API orr_code orr_model_parse(orr_span bytes, const char *label, orr_model *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* Is this model good?  ORR_EUSAGE names the field that is missing, contradicts another or is too
- * large. */
+/* Is this model good?  ORR_EUSAGE names the field that is missing, inconsistent or too large. */
 ORR_API orr_code orr_model_check(const orr_model *m, orr_error *err) ORR_MUST_CHECK;
 
-/* Sizes of one's own instead of the model's; 0: as it is.  What was a multiple of another stays
- * one: heads times their width, an FFN of four times the width, keys and values of their own for
- * each head.  The name says that it was changed. */
+/* Sizes that replace the model's; 0: unchanged.  Ratios are preserved: heads times their width, an
+ * FFN of four times the width, one key and value per head.  The name records the change. */
 typedef struct orr_model_sizes {
     uint64_t layers, hidden, heads, kv_heads, ffn, vocab;
 } orr_model_sizes;
@@ -242,8 +236,8 @@ ORR_API orr_code orr_model_resize(orr_model *m,
                                   const orr_model_sizes *sizes,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The file of ours that says the same, in YAML or as one line of JSON; its length, as snprintf
- * counts. ORR_MODEL_TEXT bytes are enough. */
+/* The equivalent file in our format, in YAML or as one line of JSON; returns its length, as
+ * snprintf counts.  ORR_MODEL_TEXT bytes are enough. */
 enum { ORR_MODEL_TEXT = 6000 };
 ORR_API size_t orr_model_text(const orr_model *m, char *out, size_t size);
 ORR_API size_t orr_model_json(const orr_model *m, char *out, size_t size);
@@ -253,9 +247,9 @@ ORR_API size_t orr_model_json(const orr_model *m, char *out, size_t size);
 ORR_API orr_model_mixer orr_model_mixer_of(const orr_model *m, uint64_t layer);
 ORR_API orr_model_ffn orr_model_ffn_of(const orr_model *m, uint64_t layer);
 ORR_API bool orr_model_is_moe(const orr_model *m, uint64_t layer); /* experts, alone or not */
-/* Does it attend to single tokens of the past, alone or beside something else? */
+/* Does it attend to individual earlier tokens, alone or beside something else? */
 ORR_API bool orr_model_is_attention(const orr_model *m, uint64_t layer);
-/* Do two layers have the same tensors and do the same? */
+/* Do two layers have the same tensors and the same computation? */
 ORR_API bool orr_model_is_alike(const orr_model *m, uint64_t one, uint64_t other);
 /* "gated delta net MoE layer"; at most ORR_MODEL_NAME bytes. */
 ORR_API const char *orr_model_layer_name(const orr_model *m,
@@ -268,18 +262,18 @@ ORR_API uint64_t orr_model_qk_dim(const orr_model *m);
 ORR_API uint64_t orr_model_v_dim(const orr_model *m);
 /* Rows of embedding and head, padding included. */
 ORR_API uint64_t orr_model_vocab_rows(const orr_model *m);
-/* Numbers that a KV cache keeps of one token in one layer that attends; the same in all of them,
- * but for orr_model_layer_kv.  A layer with a window need not keep more tokens than that. */
+/* Elements per token in the KV cache of one attention layer; equal in all of them, except for
+ * orr_model_layer_kv.  A layer with a window need not cache more tokens than the window. */
 ORR_API uint64_t orr_model_kv_elements(const orr_model *m);
-/* Of this layer: 0 where it keeps none of its own. */
+/* Of this layer: 0 if it caches none of its own. */
 ORR_API uint64_t orr_model_layer_kv(const orr_model *m, uint64_t layer);
-/* Numbers that a layer keeps of a sequence however long it is: the state of linear attention or
- * of a state space, with its convolution's. */
+/* Elements of a layer's state per sequence, independent of its length: linear attention or state
+ * space, including the convolution. */
 ORR_API uint64_t orr_model_layer_state(const orr_model *m, uint64_t layer);
-/* FLOPs of one token with that state. */
+/* FLOPs per token on that state. */
 ORR_API uint64_t orr_model_state_flops(const orr_model *m, uint64_t layer);
 
-/* ---- what it is made of ---- */
+/* ---- tensors ---- */
 
 typedef enum orr_model_part {
     ORR_MODEL_EMBEDDING = 0,
@@ -301,19 +295,19 @@ ORR_API const char *orr_model_part_name(orr_model_part part); /* "shared experts
 typedef struct orr_model_tensor {
     const char *name; /* "q", "kv_a", "ffn_up": a constant; docs/format/model.md lists them */
     orr_model_part part;
-    uint64_t rows;    /* what goes in; 1: a vector */
-    uint64_t columns; /* what comes out */
+    uint64_t rows;    /* inputs; 1: a vector */
+    uint64_t columns; /* outputs */
     uint64_t copies;  /* experts; 1 for all others */
-    uint64_t active;  /* of the copies that one token meets */
+    uint64_t active;  /* copies that one token uses */
     bool has_bias;
-    bool is_product; /* tokens are multiplied by it: 2 * rows * columns FLOPs each */
-    bool is_tied; /* the head that is the embedding: computes, but has no parameters of its own */
+    bool is_product; /* a matmul with tokens: 2 * rows * columns FLOPs each */
+    bool is_tied; /* the head shares the embedding: it computes, but has no parameters of its own */
 } orr_model_tensor;
 
 enum { ORR_MODEL_TENSORS = 80 }; /* more than any layer has */
 
-/* In the order in which a token meets them; returns how many.  The ends are embedding, positions,
- * embedding norm, final norm and head. */
+/* In the order in which a token passes them; returns the number.  The ends are embedding,
+ * positions, embedding norm, final norm and head. */
 ORR_API size_t orr_model_layer_tensors(const orr_model *m,
                                        uint64_t layer,
                                        orr_model_tensor out[ORR_MODEL_TENSORS]);
@@ -324,46 +318,43 @@ ORR_API uint64_t orr_model_tensor_size(const orr_model_tensor *t);
 typedef struct orr_model_counts {
     uint64_t part[ORR_MODEL_PARTS];
     uint64_t total;
-    uint64_t active; /* that one token meets: of the experts only its own, all of the rest */
-    uint64_t
-        matmul; /* of the active ones those that multiply: a forward pass has 2 FLOPs for each; tied
-                      * heads count */
+    uint64_t active; /* used by one token: only its own experts, all of the rest */
+    /* the active ones in products: a forward pass has 2 FLOPs for each; tied heads count */
+    uint64_t matmul;
 } orr_model_counts;
 
 ORR_API void orr_model_layer_count(const orr_model *m, uint64_t layer, orr_model_counts *out);
 ORR_API void orr_model_count(const orr_model *m, orr_model_counts *out);
-/* The layers for predicting further tokens, which are in no other count: each like the last layer
- * that attends, with a product of twice hidden to hidden and three norms.  Embedding and head are
- * the model's. */
+/* MTP layers, which are in no other count: each like the last attention layer, plus a projection of
+ * twice hidden to hidden and three norms.  Embedding and head are the model's. */
 ORR_API uint64_t orr_model_mtp_count(const orr_model *m);
 
-/* ---- what it computes ---- */
+/* ---- compute ---- */
 
 /* Tokens of one sequence that go through the model at once.  A training step or a prefill has a
- * past of 0, a step of decoding has one token. */
+ * past of 0, a decode step has one token. */
 typedef struct orr_model_work {
     uint64_t tokens;
-    uint64_t past;  /* tokens before them whose keys and values are kept */
-    bool is_square; /* scores of tokens that are masked are computed too, as many papers count */
-    bool is_mla_absorbed; /* MLA attends in the compressed space (decoding), and expands nothing */
+    uint64_t past;        /* earlier tokens in the KV cache */
+    bool is_square;       /* count scores of masked tokens too, as many papers do */
+    bool is_mla_absorbed; /* MLA attends in the compressed space (decode) without expanding */
 } orr_model_work;
 
-/* FLOPs, a multiplication and an addition counting as two; products only, as is the custom: norms,
- * softmax, activations and lookups are left out. */
+/* FLOPs, a multiply-add counting as two; products only, as is customary: norms, softmax,
+ * activations and lookups are left out. */
 typedef struct orr_model_flops {
-    uint64_t attention; /* products with its matrices */
-    uint64_t scores; /* queries with keys, and weights with values: the part that grows with length
-                 * squared; of linear attention and state spaces, what its state costs: 4 for each
-                 * number of it to write and read, 6 with a delta rule */
+    uint64_t attention; /* products with its weights */
+    uint64_t scores;    /* queries with keys, and weights with values: the part quadratic in length;
+                      * for linear attention and state spaces the cost of the state: 4 per number to
+                      * write and read it, 6 with a delta rule */
     uint64_t router;
     uint64_t ffn; /* experts too */
     uint64_t head;
-    uint64_t forward; /* all of these */
-    uint64_t
-        training; /* forward and backward, three times as much; what is computed again is not in it */
+    uint64_t forward;  /* all of these */
+    uint64_t training; /* forward and backward, three times as much; without recomputation */
 } orr_model_flops;
 
-/* How many pairs of tokens layer attends to.  ORR_EUSAGE here and below: no tokens, or the result
+/* Number of token pairs the layer attends to.  ORR_EUSAGE here and below: no tokens, or the result
  * does not fit into 64 bits. */
 ORR_API orr_code orr_model_pairs(const orr_model *m,
                                  uint64_t layer,
@@ -380,7 +371,8 @@ ORR_API orr_code orr_model_compute(const orr_model *m,
                                    const orr_model_work *work,
                                    orr_model_flops *out,
                                    orr_error *err) ORR_MUST_CHECK;
-/* Numbers in the KV cache of a sequence of so many tokens, over all layers, windows heeded. */
+/* Elements in the KV cache of a sequence of `tokens`, over all layers, with windows taken into
+ * account. */
 ORR_API orr_code orr_model_kv_cache(const orr_model *m,
                                     uint64_t tokens,
                                     uint64_t *elements_out,

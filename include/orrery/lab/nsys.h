@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nsys.h - what Nsight Systems saw: the rows of an exported report (nsys export --type sqlite), one
- * at a time.
+/* nsys.h - the rows of a report exported by Nsight Systems (nsys export --type sqlite), one at a
+ * time.
  *
  *     orr_nsys *n;
  *     orr_nsys_row row;
@@ -10,8 +10,8 @@
  *     orr_nsys_close(n);
  *
  * Rows of NVTX come first, then kernels, each in the file's order.  Markers of the annotated NCCL
- * (texts) and calls that NCCL describes itself from 2.22 on (payloads) come out in one form.  What
- * a version of the export calls a column, or whether it has it, is found out from the
+ * (texts) and calls that NCCL describes itself from 2.22 on (payloads) are returned in one format.
+ * Column names, and which columns exist, are read from the
  * file.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_NSYS_H
 #define ORRERY_LAB_NSYS_H
@@ -34,12 +34,12 @@ typedef enum orr_nsys_kind {
     ORR_NSYS_WORK, /* a collective's share of one channel */
     ORR_NSYS_P2P,  /* what a send or a receive moves */
     ORR_NSYS_CALL, /* ncclAllReduce and the like */
-    ORR_NSYS_INFO, /* how NCCL decided to do a collective */
+    ORR_NSYS_INFO, /* how NCCL chose to run a collective */
     ORR_NSYS_KERNEL,
     ORR_NSYS_KINDS
 } orr_nsys_kind;
 
-/* What NCCL can do. */
+/* NCCL's operations. */
 typedef enum orr_nccl_op {
     ORR_NCCL_OTHER = 0,
     ORR_NCCL_ALL_REDUCE,
@@ -49,24 +49,24 @@ typedef enum orr_nccl_op {
     ORR_NCCL_REDUCE,
     ORR_NCCL_SEND,
     ORR_NCCL_RECV,
-    ORR_NCCL_SEND_RECV, /* a kernel's word for both */
+    ORR_NCCL_SEND_RECV, /* a kernel's name for both */
     ORR_NCCL_OPS
 } orr_nccl_op;
 
 ORR_API const char *orr_nccl_op_name(orr_nccl_op op); /* "AllReduce" */
 ORR_API orr_nccl_op orr_nccl_op_find(orr_str name);   /* ORR_NCCL_OTHER: none of them */
 
-/* Of these only the fields of the row's kind are filled.  Texts live until the next row. */
+/* Only the fields of the row's kind are filled.  Texts live until the next row. */
 typedef struct orr_nsys_row {
     orr_nsys_kind kind;
     bool has_end;
-    bool is_payload;    /* from NCCL's own payload: what that does not say is 0 */
+    bool is_payload;    /* from NCCL's own payload: fields it lacks are 0 */
     orr_nccl_op op;     /* CALL, KERNEL */
     uint64_t row;       /* in its table, from 1: for messages */
-    int64_t start, end; /* ns; end: start, without has_end */
+    int64_t start, end; /* ns; without has_end, end equals start */
     uint64_t pid;
-    uint64_t thread;      /* globalTid of NVTX rows; 0: not said */
-    orr_str text;         /* NVTX: all of it.  KERNEL: the name, demangled */
+    uint64_t thread;      /* globalTid of NVTX rows; 0: not known */
+    orr_str text;         /* NVTX: the whole text.  KERNEL: the demangled name */
     orr_str hash;         /* COMM, RING, TREE, CALL, INFO: the communicator, "0x..." */
     orr_str id;           /* COMM: commId */
     orr_str stream;       /* CALL, INFO: "0x..." */
@@ -83,12 +83,12 @@ typedef struct orr_nsys_row {
     uint64_t grid;                           /* KERNEL: blocks, which are NCCL's channels */
 } orr_nsys_row;
 
-/* A marker's text into a row: kind and the fields of it, and pid.  ORR_EINPUT: it is one, but a
- * number in it is larger than 64 bits.  ORR_END: no marker of ours; row->kind is ORR_NSYS_OTHER. */
+/* Parses a marker's text into a row: kind, its fields, and pid.  ORR_EINPUT: a number in it exceeds
+ * 64 bits.  ORR_END: not a known marker; row->kind is ORR_NSYS_OTHER. */
 ORR_API orr_code orr_nsys_marker(orr_str text, orr_nsys_row *row, orr_error *err) ORR_MUST_CHECK;
 
 typedef struct orr_nsys_options {
-    bool all_kernels; /* others than NCCL's too */
+    bool all_kernels; /* not only NCCL's */
 } orr_nsys_options;
 
 typedef struct orr_nsys orr_nsys;
@@ -101,10 +101,10 @@ ORR_API orr_code orr_nsys_open(const char *path,
 ORR_API orr_code orr_nsys_next(orr_nsys *n, orr_nsys_row *out, orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_nsys_close(orr_nsys *n); /* NULL is fine */
 
-/* What operators took on the device, for orrery calibrate kernels: each call of a product, norm or
- * activation as a kernel of chip.h in words and its microseconds.  The export has CUDA's runtime
- * and the ranges of PyTorch's emit_nvtx(record_shapes=True); type, which they do not say, is "bf16"
- * or another word of chip.h.  *passed_over: calls of operators that have no such word. */
+/* Device times of operators, for orrery calibrate kernels: each matmul, norm or activation as a
+ * kernel in the syntax of chip.h with its microseconds.  The export needs CUDA's runtime and the
+ * ranges of PyTorch's emit_nvtx(record_shapes=True); type, which they lack, is "bf16" or another
+ * type of chip.h.  *passed_over: operator calls without such a kernel. */
 typedef orr_code orr_nsys_take(void *context, const char *kernel, double us, orr_error *err);
 ORR_API orr_code orr_nsys_operators(const char *path,
                                     const char *type,
@@ -113,8 +113,8 @@ ORR_API orr_code orr_nsys_operators(const char *path,
                                     uint64_t *passed_over,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* The export as a timeline: a rank for each process in the order they appear, kernels by stream,
- * NVTX ranges of each thread on the host. */
+/* The export as a timeline: one rank per process in order of appearance, kernels by stream, NVTX
+ * ranges of each thread on the host. */
 ORR_API orr_code orr_nsys_timeline(const char *path,
                                    orr_timeline **out,
                                    orr_error *err) ORR_MUST_CHECK;

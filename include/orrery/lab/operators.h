@@ -6,15 +6,16 @@
  *     orr_operators *o;
  *     if (orr_fx_read("step.json.gz", 0, &capture, &err)) return report(&err);
  *     if (orr_operators_compare(capture, "measured.csv", NULL, &o, &err)) return report(&err);
- *     printf("%.1f %%\n", 100.0 * (double)o->matched / (double)o->calls[1]);
+ *     printf("%.1f %%
+ * ", 100.0 * (double)o->matched / (double)o->calls[1]);
  *     orr_operators_free(o);
  *     orr_fx_close(capture);
  *
- * What was measured is a table of operators (docs/format/operators.md), a host trace or a trace of
+ * The measurement is a table of operators (docs/format/operators.md), a host trace or a trace of
  * PyTorch's profiler. FLOPs of both sides come from the same table of costs
- * (docs/design/operators.md), those of the measured side from the shapes that were
- * recorded.  docs/design/capture.md says which operators count as the same. Experimental: may
- * change in the next release. */
+ * (docs/design/operators.md), those of the measured side from the shapes that were recorded.
+ * docs/design/capture.md says which operators count as the same. Experimental: may change in the
+ * next release. */
 #ifndef ORRERY_LAB_OPERATORS_H
 #define ORRERY_LAB_OPERATORS_H
 
@@ -29,15 +30,15 @@ extern "C" {
 typedef struct orr_operator_row {
     orr_str name;
     uint64_t calls[2];
-    uint64_t matched; /* calls that both have */
-    uint64_t alike;   /* of these, with the same shapes, as far as they were recorded */
+    uint64_t matched; /* calls present in both */
+    uint64_t alike;   /* of these, with equal shapes, as far as recorded */
     uint64_t flops[2];
     uint64_t bytes[2];
     orr_ps time;      /* measured, of its kernels; those of operators inside it included */
     orr_ps predicted; /* of the captured calls; 0 without hardware */
 } orr_operator_row;
 
-/* One operator with one list of shapes that is not as often in both. */
+/* One operator with one list of shapes whose count differs. */
 typedef struct orr_operator_gap {
     orr_str name;
     orr_str shapes; /* 256x768|768; empty: scalars, or not recorded */
@@ -50,31 +51,31 @@ typedef struct orr_operators {
     size_t row_count;
     const orr_operator_gap *gaps; /* by name, then by shapes */
     size_t gap_count;
-    uint64_t calls[2]; /* operators that do something: views and allocations are apart */
+    uint64_t calls[2]; /* without views and allocations */
     uint64_t matched, alike;
     uint64_t views[2];
     uint64_t flops[2];
     uint64_t flops_matched; /* of the measured ones */
     uint64_t bytes[2];
-    bool has_bytes; /* the measured side says sizes of elements and what was made */
+    bool has_bytes; /* the measurement has element sizes and outputs */
     bool has_times;
-    /* Measured calls whose shapes were not recorded: their FLOPs are not known. */
+    /* Measured calls without recorded shapes: their FLOPs are unknown. */
     uint64_t without_shapes;
     orr_ps time; /* measured, of all kernels */
     orr_ps time_matched;
     bool has_hardware;
-    orr_ps predicted; /* of all captured operators, one after the other */
-    orr_ps launches;  /* of that, what the hardware takes for each call beside its work */
+    orr_ps predicted; /* of all captured operators, sequentially */
+    orr_ps launches;  /* of that, the overhead per call */
     struct orr__operators_store *store;
 } orr_operators;
 
-/* hw: NULL without predictions.  Of several captured ranks the first counts. */
+/* hw: NULL: no predictions.  Of several captured ranks the first counts. */
 ORR_API orr_code orr_operators_compare(const orr_fx *captured,
                                        const char *measured,
                                        const orr_hardware *hw,
                                        orr_operators **out,
                                        orr_error *err) ORR_MUST_CHECK;
-/* The same with what was measured in memory; label stands in messages. */
+/* The same with the measurement in memory; label is used in messages. */
 ORR_API orr_code orr_operators_compare_bytes(const orr_fx *captured,
                                              orr_span measured,
                                              const char *label,
@@ -84,9 +85,9 @@ ORR_API orr_code orr_operators_compare_bytes(const orr_fx *captured,
 ORR_API void orr_operators_free(orr_operators *o); /* NULL is fine */
 
 typedef struct orr_operators_style {
-    const char *program; /* who asks, for JSON: "orrery 0.1.0"; NULL: not said */
+    const char *program; /* name and version for JSON: "orrery 0.1.0"; NULL: omitted */
     const char *captured, *measured;
-    size_t most; /* operators that are shown, and gaps; 0: all */
+    size_t most; /* most operators and gaps shown; 0: all */
 } orr_operators_style;
 
 /* *out lives as long as o. */

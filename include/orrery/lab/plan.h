@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h - which parallelism for a model on a machine: every legal plan, searched.
+/* plan.h - the best parallelism for a model on a machine, found by searching every legal plan.
  *
  *     orr_plan_options opt = {.size = sizeof opt, .model = &model, .machine = "dgx-h100:128",
  *                             .batch = 1024, .seq = 8192};
  *     orr_plan_search *s;
  *     if (orr_plan_search_create(&opt, &s, &err) || orr_plan_search_run(s, &err)) return report(&err);
  *     for (size_t i = 0; i < orr_plan_count(s) && i < 10; i++)
- *         printf("tp %u pp %u: %.3f s\n", orr_plan_at(s, i)->options.tp, orr_plan_at(s, i)->options.pp,
+ *         printf("tp %u pp %u: %.3f s
+ * ", orr_plan_at(s, i)->options.tp, orr_plan_at(s, i)->options.pp,
  *                orr_plan_at(s, i)->step_s);
  *     orr_plan_search_destroy(s);
  *
  * A plan is a complete set of options of orr_llm_training.  Plans that need more memory than a
- * device has are dropped; the others are simulated in the order of a lower bound of their time,
- * until no bound of those left is below the best: so the best is that of all legal plans
+ * device has are dropped; the others are simulated in ascending order of a lower bound on their
+ * time, until no remaining bound is below the best: so the result is the best of all legal plans
  * (docs/design/plan.md has the proof).  Same input, same result, for any number of threads.
  * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_PLAN_H
@@ -31,11 +32,11 @@ extern "C" {
 
 typedef enum orr_plan_goal {
     ORR_PLAN_TIME = 0, /* of a step */
-    ORR_PLAN_COST,     /* of a token: the same as time, unless numbers of devices are compared */
+    ORR_PLAN_COST,     /* per token: the same as time, unless device counts are compared */
     ORR_PLAN_MEMORY    /* of the fullest device */
 } orr_plan_goal;
 
-/* What is searched, as orr_plan_options.fixed names it. */
+/* The search axes, as named in orr_plan_options.fixed. */
 typedef enum orr_plan_axis {
     ORR_PLAN_TP = 0,
     ORR_PLAN_CP,
@@ -51,14 +52,14 @@ typedef enum orr_plan_axis {
     ORR_PLAN_AXES
 } orr_plan_axis;
 
-/* What is known of the search so far. */
+/* Progress of the search. */
 typedef struct orr_plan_counts {
     uint64_t legal;     /* plans that model, batch and machine allow */
-    uint64_t fitting;   /* of these: into memory */
+    uint64_t fitting;   /* of these: fit into memory */
     uint64_t bounded;   /* of these: dropped by their lower bound */
     uint64_t simulated; /* of these: simulated */
-    uint64_t failed;    /* of these: whose simulation stalled; no result has them */
-    /* Simulations that are still needed, at most: 0 at the end, unless it was stopped. */
+    uint64_t failed;    /* of these: stalled in simulation; not among the results */
+    /* Upper bound on remaining simulations: 0 at the end, unless it was stopped. */
     uint64_t to_do;
     double least_s;  /* stopped: no plan that was not simulated takes less; 0: not known */
     uint64_t events; /* of those that were simulated; with max_events only */
@@ -68,29 +69,29 @@ typedef struct orr_plan_options {
     size_t size;            /* sizeof(orr_plan_options) */
     const orr_model *model; /* must outlive the search */
     const char *machine;    /* as orr_machine_find takes it */
-    uint32_t devices;       /* that are used; 0: all of the machine */
-    uint64_t batch;         /* sequences a step; 0: one a device */
-    uint64_t seq;           /* tokens a sequence; 0: what the model was made for */
+    uint32_t devices;       /* devices used; 0: all of the machine */
+    uint64_t batch;         /* sequences per step; 0: one per device */
+    uint64_t seq;           /* tokens per sequence; 0: the model's maximum */
     /* What is not searched: dtype, software, grads_fp32, overlaps_tensor, ... */
     orr_llm_options base;
     bool is_fixed[ORR_PLAN_AXES];
     uint64_t fixed[ORR_PLAN_AXES];
     orr_plan_goal goal;
-    uint32_t top;        /* simulate at least so many; 0: 10 */
-    uint32_t sure;       /* of these, the first so many are proven to be the best of all; 0: 1 */
+    uint32_t top;        /* simulate at least this many; 0: 10 */
+    uint32_t sure;       /* of these, this many are proven best; 0: 1 */
     double usd_per_hour; /* per device; 0: that of the machine */
-    uint64_t reserve;    /* bytes of a device that stay free: context, NCCL's buffers, fragments */
+    uint64_t reserve;    /* bytes per device kept free: context, NCCL's buffers, fragmentation */
     bool no_prune;       /* simulate every plan that fits */
     unsigned threads;    /* 0: one per core */
-    double max_seconds;  /* of the clock on the wall, for the search; 0: no limit */
+    double max_seconds;  /* wall-clock limit of the search; 0: no limit */
     uint64_t max_bytes;  /* of memory, while plans are simulated; 0: no limit */
     uint64_t max_events; /* of all simulations of the search together; 0: no limit */
-    /* Called by one thread at a time, as often as something changes; NULL: nobody. */
+    /* Called by one thread at a time on every change; NULL: none. */
     void (*progress)(void *context, const orr_plan_counts *counts);
     void *context;
 } orr_plan_options;
 
-/* What a step is spent on, as shares of its time, the mean of all devices. */
+/* Shares of a step's time, averaged over all devices. */
 typedef struct orr_plan_shares {
     double compute;
     double tensor, context, expert, data,
@@ -99,18 +100,17 @@ typedef struct orr_plan_shares {
 } orr_plan_shares;
 
 typedef struct orr_plan {
-    orr_llm_options options; /* complete: what orr_llm_training takes */
-    double bound_s;          /* no plan is faster than its bound */
-    double step_s;           /* simulated */
-    double low_s, high_s;    /* 90 %, as orrery run says it; 0: not known */
-    double own_low_s,
-        own_high_s;           /* 90 %, without what all plans of the machine are off by together */
-    double tokens_per_s, mfu; /* mfu 0: no peak is known */
-    double usd_per_mtoken;    /* per 10^6 tokens; 0: no price is known */
+    orr_llm_options options;      /* complete: what orr_llm_training takes */
+    double bound_s;               /* a lower bound on its time */
+    double step_s;                /* simulated */
+    double low_s, high_s;         /* 90 %, as orrery run reports it; 0: not known */
+    double own_low_s, own_high_s; /* 90 %, without the error common to all plans on the machine */
+    double tokens_per_s, mfu;     /* mfu 0: no peak is known */
+    double usd_per_mtoken;        /* per 10^6 tokens; 0: no price is known */
     double watt_hours_per_mtoken; /* 0: not known */
     orr_llm_memory memory;        /* of the fullest stage */
     orr_plan_shares shares;
-    char limit[80]; /* what costs most: "pipeline bubble 12 %" */
+    char limit[80]; /* the largest cost: "pipeline bubble 12 %" */
 } orr_plan;
 
 typedef struct orr_plan_search orr_plan_search;
@@ -121,39 +121,39 @@ ORR_API orr_code orr_plan_search_create(const orr_plan_options *opt,
                                         orr_error *err) ORR_MUST_CHECK;
 /* ORR_ESTOP: it was stopped, or reached a limit, which err names; what is known can be asked for. */
 ORR_API orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
-/* From any thread, and from a signal handler. */
+/* Callable from any thread and from a signal handler. */
 ORR_API void orr_plan_search_stop(orr_plan_search *s);
 ORR_API void orr_plan_search_destroy(orr_plan_search *s); /* NULL is fine */
 
 ORR_API void orr_plan_search_counts(const orr_plan_search *s, orr_plan_counts *out);
-/* Did it end because max_seconds were over? */
+/* Did it end because of max_seconds? */
 ORR_API bool orr_plan_search_is_late(const orr_plan_search *s);
 /* ... because of max_bytes or max_events?  The same search always ends at the same event. */
 ORR_API bool orr_plan_search_is_full(const orr_plan_search *s);
 ORR_API bool orr_plan_search_is_spent(const orr_plan_search *s);
-/* Why the first of those that failed did; "": none did. */
+/* Why the first failed plan failed; "": none did. */
 ORR_API const char *orr_plan_search_failure(const orr_plan_search *s);
-/* The machine, with as many nodes as are used. */
+/* The machine, with the number of nodes in use. */
 ORR_API const orr_machine *orr_plan_search_machine(const orr_plan_search *s);
 /* Plans that were simulated, the best first.  NULL past the last; valid until destroy. */
 ORR_API size_t orr_plan_count(const orr_plan_search *s);
 ORR_API const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i);
 
-/* A plan once more: on a changed machine, or another network model. */
+/* Rerun of a plan: on a changed machine, or another network model. */
 typedef struct orr_plan_again {
     orr_run_change change;
     const char *network;  /* NULL: fluid */
     const char *topology; /* links, in place of the machine's dimensions; NULL: those */
-    double max_seconds;   /* of the clock on the wall; then ORR_ESTOP.  0: no limit */
+    double max_seconds;   /* wall clock; then ORR_ESTOP.  0: no limit */
 } orr_plan_again;
 typedef struct orr_plan_rerun {
     const orr_plan *plan;
     orr_plan_again how;
-    double step_s; /* 0: it came to no end, and why is in err */
+    double step_s; /* 0: it did not finish, see err */
     orr_error err;
 } orr_plan_rerun;
-/* All of them, on the threads of the search.  done is called by one thread at a time whenever one
- * has ended; NULL: nobody.  After orr_plan_search_stop no more are started. */
+/* Run all, on the threads of the search.  done is called by one thread at a time after each; NULL:
+ * none.  After orr_plan_search_stop no more are started. */
 ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
                                     orr_plan_rerun *list,
                                     size_t count,
@@ -161,7 +161,7 @@ ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
                                     void *context,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* The best once more, in more detail.  What is run follows from counts of nodes, messages and
+/* The best plans again, in more detail.  What is run follows from counts of nodes, messages and
  * packets, never from the clock: the whole step where it is expected to take no longer than the
  * budget, else fewer micro-batches, layers and data-parallel ranks of it, or of packets its
  * heaviest collectives one by one.  What that takes on the network of the search, at its compute
@@ -183,19 +183,19 @@ typedef struct orr_plan_check {
     const orr_plan *plan; /* the caller sets these two */
     orr_plan_level level;
     orr_plan_check_kind kind;
-    char what[300];       /* was run: "2 of 16 micro-batches, 40 of 80 layers" */
-    double cost_s;        /* expected, of a core at 3 GHz */
-    double run_s, base_s; /* it took there, and on the network of the search; 0: see what */
-    double step_s;        /* so a step would take; 0: no answer, and why */
+    char what[300];       /* what was run: "2 of 16 micro-batches, 40 of 80 layers" */
+    double cost_s;        /* expected seconds on one 3 GHz core */
+    double run_s, base_s; /* time on this network and on that of the search; 0: see what */
+    double step_s;        /* estimated time of the whole step; 0: no answer, see why */
     char why[300];
 } orr_plan_check;
 typedef struct orr_plan_check_options {
     size_t size;     /* sizeof(orr_plan_check_options) */
-    double budget_s; /* expected of a run at most; 0: 10 */
-    /* Of the clock on the wall, for each run; 0: no limit.  Results then depend on the computer. */
+    double budget_s; /* expected time per run at most; 0: 10 */
+    /* Wall clock per run; 0: no limit.  Results then depend on the computer. */
     double max_seconds;
-    /* Called by one thread at a time whenever one has ended, with all expected seconds so far and
-     * in all; NULL: nobody. */
+    /* Called by one thread at a time after each run, with the expected seconds done and in total;
+     * NULL: none. */
     void (*progress)(void *context, double done_s, double all_s);
     void *context;
 } orr_plan_check_options;
@@ -205,8 +205,8 @@ ORR_API orr_code orr_plan_check_all(orr_plan_search *s,
                                     size_t count,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; its
- * length, as snprintf counts. */
+/* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; returns
+ * the length, as snprintf counts. */
 ORR_API size_t orr_plan_command(const orr_plan *p, char *out, size_t size);
 /* "tp 8, pp 4, dp 32, zero 1, ...": what differs from a plain plan. */
 ORR_API size_t orr_plan_words(const orr_plan *p, char *out, size_t size);
@@ -219,7 +219,7 @@ typedef struct orr_plan_serve_options {
     const char *machine;
     uint32_t devices; /* 0: all */
     orr_dtype dtype;
-    uint64_t requests;             /* at once, all replicas together */
+    uint64_t requests;             /* concurrent, over all replicas */
     uint64_t prompt, output;       /* tokens of a request and of its answer */
     double max_ttft_s, max_tpot_s; /* means; 0: no limit */
     double usd_per_hour;
@@ -228,15 +228,15 @@ typedef struct orr_plan_serve_options {
 
 typedef struct orr_plan_serving {
     orr_serve_ranks ranks; /* dp: replicas */
-    uint64_t max_batch;    /* sequences that a replica takes together */
+    uint64_t max_batch;    /* sequences batched by a replica */
     orr_serve_report report;
-    double ttft_s, tpot_s; /* estimated means: to the first token, between two */
+    double ttft_s, tpot_s; /* estimated means: TTFT, TPOT */
     double tokens_per_s;   /* of answers, all replicas */
     double usd_per_mtoken; /* of answers; 0: no price is known */
 } orr_plan_serving;
 
-/* Every plan that fits and keeps the limits, the most tokens per second first.  ORR_EUSAGE: there
- * is none, and which limit removed the last. */
+/* Every plan that fits and meets the limits, highest tokens per second first.  ORR_EUSAGE: there is
+ * none, and which limit removed the last. */
 ORR_API orr_code orr_plan_serve(const orr_plan_serve_options *opt,
                                 orr_plan_serving **out,
                                 size_t *count,
@@ -256,7 +256,7 @@ ORR_API orr_code orr_plan_write_page(orr_plan_page kind,
                                      orr_error *err) ORR_MUST_CHECK;
 
 ORR_API const char *orr_plan_axis_name(orr_plan_axis axis); /* "tp" */
-/* "tp=8": ORR_EUSAGE names what is wrong. */
+/* "tp=8": ORR_EUSAGE names the mistake. */
 ORR_API orr_code orr_plan_fix(orr_plan_options *opt,
                               const char *text,
                               orr_error *err) ORR_MUST_CHECK;

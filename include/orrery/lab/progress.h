@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.h - how far long work has come: one line on stderr, for someone who watches.
+/* progress.h - a progress line on stderr for long work.
  *
  *     orr_progress p;
  *     orr_progress_start(&p, "reading", "nodes", total, quiet);
  *     for (...) orr_progress_add(&p, 1);
- *     orr_progress_end(&p);                                      // the line is gone
+ *     orr_progress_end(&p);                                      // erases the line
  *
  * Shown only on a terminal that can erase a line, first after half a second, then ten times a
- * second at most, with rate and the time that is left.  Off, it costs an addition and a
- * comparison.  One thread adds. */
+ * second at most, with rate and remaining time.  When off, it costs an addition and a comparison.
+ * One thread adds. */
 #ifndef ORRERY_LAB_PROGRESS_H
 #define ORRERY_LAB_PROGRESS_H
 
@@ -21,18 +21,17 @@ extern "C" {
 
 typedef struct orr_progress {
     uint64_t done;
-    uint64_t look;  /* when done comes to this, it is time to look at the clock */
+    uint64_t look;  /* value of done at which to look at the clock again */
     uint64_t total; /* 0: not known */
     const char *what, *unit;
-    /* NULL, or more words for the end of the line; total is then an estimate, not shown. */
+    /* NULL, or text appended to the line; total is then an estimate and not shown. */
     const char *note;
     uint64_t started_ns, shown_ns; /* by the monotonic clock; shown_ns is 0 before the first line */
     int fd;                        /* -1: nothing is shown */
 } orr_progress;
 
 /* total 0: not known.  unit "bytes" prints sizes (1.50 GiB), any other counts (1,234 nodes).  Both
- * texts must live as long as p.  Whoever sets p->total or p->note later does so before
- * orr_progress_add. */
+ * texts must outlive p.  Changes to p->total or p->note must precede orr_progress_add. */
 ORR_API void orr_progress_start(
     orr_progress *p, const char *what, const char *unit, uint64_t total, bool quiet);
 ORR_API void orr_progress_look(orr_progress *p); /* for orr_progress_add */

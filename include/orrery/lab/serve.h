@@ -9,20 +9,20 @@
  *
  * A server works in *iterations*: tokens of several sequences go through the model together, whole
  * prompts or parts of them (prefill) and the newest token of sequences that are being answered
- * (decode).  Which ones is decided before each iteration (continuous batching, Yu et al., OSDI
- * 2022): first the sequences that decode, then prompts that have begun, then waiting requests in
- * the order in which they came, as far as `max_batch`, `max_tokens` and the memory for caches
- * go.  A request is let in only if its whole cache has room, so none is ever thrown out.
+ * (decode).  They are chosen before each iteration (continuous batching, Yu et al., OSDI 2022):
+ * first decoding sequences, then prompts in progress, then waiting requests in order of arrival,
+ * within `max_batch`, `max_tokens` and the memory for KV caches.  A request is admitted only if its
+ * whole cache fits, so none is ever preempted.
  *
- * When a request has come and when a sequence is done depends on how long iterations take.  That is
- * estimated: each operation takes what its kernels take on `chip`, or without one the longer of its
- * work at `peak` and its bytes at `memory_rate`,
- * each collective what a rank sends in a ring at `link_rate`, all one after the other.  The
- * estimate decides what goes together and stands in the report; in the traces only the arrivals are
- * times, everything else is left to who simulates them.
+ * Arrivals and completions depend on the duration of iterations.  That is estimated: each operation
+ * takes the time of its kernels on `chip`, or without one the longer of its work at `peak` and its
+ * bytes at `memory_rate`,
+ * each collective the time to send a rank's ring traffic at `link_rate`, all sequentially.  The
+ * estimate decides the batches and appears in the report; traces contain no times except arrivals:
+ * the simulation determines the rest.
  *
- * With `decode` ranks of their own (disaggregation), prompts go through `ranks`, then a sequence's
- * cache moves, and the rest of its tokens are made by `decode`.
+ * With `decode` ranks of their own (disaggregation), `ranks` prefill, then a sequence's KV cache is
+ * transferred, and `decode` generates the remaining tokens.
  *
  * Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_SERVE_H
@@ -38,13 +38,13 @@ extern "C" {
 typedef enum orr_serve_phase {
     ORR_SERVE_ALL = 0,
     ORR_SERVE_PREFILL, /* prompts only, and the first token of each */
-    ORR_SERVE_DECODE,  /* the caches of the prompts are there; `output` tokens are made */
+    ORR_SERVE_DECODE,  /* KV caches of the prompts exist; `output` tokens are generated */
     ORR_SERVE_PHASES
 } orr_serve_phase;
 
-/* Ranks that work alike, 0: 1.  A replica has tp * cp * pp of them and serves its own requests;
- * there are dp. Experts are spread over ep ranks: as many as divide tp, or several times tp, then
- * replicas share them and go in step. cp is for prompts only. */
+/* A pool of ranks; 0: 1.  A replica has tp * cp * pp of them and serves its own requests; there are
+ * dp replicas.  Experts are spread over ep ranks: a divisor of tp, or a multiple of it, in which
+ * case replicas share experts and run in lockstep. cp is for prefill only. */
 typedef struct orr_serve_ranks {
     uint32_t tp, cp, pp, dp, ep;
 } orr_serve_ranks;
@@ -55,27 +55,27 @@ typedef struct orr_serve_request {
     uint64_t output;
 } orr_serve_request;
 
-/* All zero: one rank, bf16, one request of 1,024 tokens that is answered with 128. */
+/* All zero: one rank, bf16, one request with a prompt of 1,024 tokens and 128 output tokens. */
 typedef struct orr_serve_options {
     orr_serve_ranks ranks;
     orr_serve_ranks decode; /* all zero: `ranks` do both */
     orr_serve_phase phase;
-    orr_dtype dtype;    /* of weights; fp8: in products, what lies between is bf16 */
-    orr_dtype kv_dtype; /* of caches */
+    orr_dtype dtype;    /* of weights; fp8: in products, everything else is bf16 */
+    orr_dtype kv_dtype; /* of the KV cache */
 
-    const orr_serve_request *requests; /* NULL: `batch` of them, all alike, at once */
+    const orr_serve_request *requests; /* NULL: `batch` equal requests at time 0 */
     size_t request_count;
-    uint64_t batch;  /* of all replicas together; 0: one each */
+    uint64_t batch;  /* over all replicas; 0: one each */
     uint64_t prompt; /* tokens; 0: 1,024 */
     uint64_t output; /* 0: 128 */
 
-    uint64_t max_batch; /* sequences an iteration of a replica takes; 0: 256 */
-    /* Tokens it takes; 0: any number.  A prompt that is not cut up and longer goes alone. */
+    uint64_t max_batch; /* sequences per iteration and replica; 0: 256 */
+    /* Tokens per iteration; 0: unlimited.  A longer prompt that is not chunked runs alone. */
     uint64_t max_tokens;
-    uint64_t chunk;    /* tokens of a prompt it takes; 0: whole prompts */
-    uint64_t kv_block; /* caches grow by so many tokens; 0: 16 */
+    uint64_t chunk;    /* prompt tokens per iteration (chunked prefill); 0: whole prompts */
+    uint64_t kv_block; /* tokens per block of the KV cache; 0: 16 */
 
-    /* Gather and scatter in place of all-reduces, where tp divides the tokens. */
+    /* All-gather and reduce-scatter instead of all-reduces, where tp divides the tokens. */
     bool sequence_parallel;
     orr_context_form context_form;
 
@@ -89,15 +89,16 @@ typedef struct orr_serve_options {
     bool is_mesh;          /* link_rate is of links to all others of a node, one each */
     orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
     uint64_t device_bytes; /* memory of a device; 0: 80 GB */
-    uint64_t kv_bytes;     /* of it for caches; 0: what the weights leave of nine tenths */
+    uint64_t kv_bytes;     /* of it for KV caches; 0: nine tenths minus weights */
     const struct orr_chip
         *chip; /* times iterations in place of the rates (lab/chip.h); NULL: none */
     const orr_software *software; /* what launches the kernels; NULL: "vllm" */
-    bool only_figures;            /* the report is wanted: of many iterations no traces are made */
-    bool no_traces;               /* none are made, of few either: as fast as can be */
+    /* the report is the goal: skip the traces if there are many iterations */
+    bool only_figures;
+    bool no_traces; /* skip the traces in any case: fastest */
 } orr_serve_options;
 
-/* Fill in what is 0 and refuse what cannot be.  orr_serve does this itself. */
+/* Fill in defaults and refuse the impossible.  orr_serve does this itself. */
 ORR_API orr_code orr_serve_complete(const orr_model *m,
                                     orr_serve_options *opt,
                                     orr_error *err) ORR_MUST_CHECK;
@@ -106,26 +107,27 @@ ORR_API uint32_t orr_serve_rank_count(const orr_serve_options *opt);
  * the machine does not have stays as it is. */
 ORR_API void orr_serve_on(orr_serve_options *opt, const orr_machine *m);
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
-/* Of ranks that work alike.  Bytes are those of the fullest rank. */
+/* Of one pool.  Bytes are those of the fullest rank. */
 typedef struct orr_serve_pool {
     uint32_t ranks;
-    uint64_t iterations; /* of all replicas; those that go in step count once */
+    uint64_t iterations; /* of all replicas; lockstep iterations count once */
     uint64_t weight_bytes;
-    uint64_t kv_room; /* for caches */
-    uint64_t kv_peak; /* most that was set aside for them */
-    /* The largest operation of the largest iteration: what goes in and comes out. */
+    uint64_t kv_room; /* for KV caches */
+    uint64_t kv_peak; /* peak allocation */
+    /* The largest operation of the largest iteration: inputs and outputs. */
     uint64_t working_bytes;
-    bool fits; /* weights, caches and what is worked on, into device_bytes */
+    bool fits; /* weights, caches and temporaries, into device_bytes */
 } orr_serve_pool;
 
 typedef struct orr_serve_report {
-    orr_serve_pool pools[2]; /* the second: decode ranks; all zero without */
+    orr_serve_pool pools[2]; /* the second: decode ranks; all zero if there are none */
     uint64_t requests;
     uint64_t prompt_tokens, output_tokens; /* that went in, and that came out */
-    uint64_t moved_messages, moved_bytes;  /* caches between prefill and decode ranks */
-    uint64_t nodes;                        /* of all classes */
+    /* KV caches transferred between prefill and decode ranks */
+    uint64_t moved_messages, moved_bytes;
+    uint64_t nodes; /* of all classes */
     /* Estimated: */
     orr_ps time;             /* until the last token */
     orr_ps first_token_mean; /* from a request's arrival */
@@ -133,7 +135,7 @@ typedef struct orr_serve_report {
     orr_ps next_token_mean; /* between two tokens of a request; 0: no request has two */
 } orr_serve_report;
 
-/* report may be NULL.  *out is NULL where only_figures left the traces out. */
+/* report may be NULL.  *out is NULL if only_figures skipped the traces. */
 ORR_API orr_code orr_serve(const orr_model *m,
                            const orr_serve_options *opt,
                            orr_set **out,
@@ -144,13 +146,13 @@ ORR_API orr_code orr_serve(const orr_model *m,
 
 /* A file ("-": standard input) of a kind that docs/format/requests.md lists: a table whose first
  * line names its columns (arrival_us, prompt, output, or those of Azure, Splitwise, Vidur,
- * BurstGPT), JSON lines (Mooncake, LLMServingSim), or what vLLM's benchmark writes.  The result
- * comes in the order of arrival, those of one time as in the file. */
+ * BurstGPT), JSON lines (Mooncake, LLMServingSim), or what vLLM's benchmark writes.  The result is
+ * sorted by arrival; ties keep the order of the file. */
 ORR_API orr_code orr_requests_read(const char *path,
                                    orr_serve_request **out,
                                    size_t *count,
                                    orr_error *err) ORR_MUST_CHECK;
-/* The same from memory; label stands in messages. */
+/* The same from memory; label is used in messages. */
 ORR_API orr_code orr_requests_parse(orr_span bytes,
                                     const char *label,
                                     orr_serve_request **out,

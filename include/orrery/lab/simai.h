@@ -16,21 +16,21 @@ extern "C" {
 #endif
 
 typedef struct orr_simai_options {
-    uint32_t ranks;  /* 0: as all_gpus of the file says */
+    uint32_t ranks;  /* 0: all_gpus of the file */
     uint32_t passes; /* iterations; 0: 1 */
 } orr_simai_options;
 
-/* What the file says, and what the traces leave out. */
+/* Properties of the file, and what the traces leave out. */
 typedef struct orr_simai_report {
     uint32_t ranks;
     uint32_t tp, dp, ep, pp;
     uint64_t layers;
-    uint64_t missing;    /* rows that the file announces and lacks */
-    uint64_t broadcasts; /* which SimAI leaves out */
-    uint64_t alone;      /* collectives of groups of one rank */
+    uint64_t missing;    /* rows announced by the file but missing */
+    uint64_t broadcasts; /* left out, as in SimAI */
+    uint64_t alone;      /* collectives of single-rank groups */
 } orr_simai_report;
 
-/* All ranks do the same in groups of their own: one class. */
+/* All ranks do the same, each in its own groups: one class. */
 ORR_API orr_code orr_simai_read(const char *path,
                                 const orr_simai_options *opt,
                                 orr_set **out,

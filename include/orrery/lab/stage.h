@@ -14,8 +14,8 @@
  *     orr_stage_destroy(job);
  *
  * One training step: forward, backward, reduction of gradients, one node for the update of each
- * block of weights.  All ranks of a pipeline stage share one body, so the price is that of the
- * stages and not of the ranks.  Sizes are numbers of elements, as there; docs/design/symbolic.md
+ * block of weights.  All ranks of a pipeline stage share one body, so the cost depends on the
+ * number of stages, not of ranks.  Sizes are numbers of elements, as there; docs/design/symbolic.md
  * lists what else to know. */
 #ifndef ORRERY_LAB_STAGE_H
 #define ORRERY_LAB_STAGE_H
@@ -49,9 +49,9 @@ typedef struct orr_stage_options {
     bool weight_sharded;         /* layer weights divided over dp, as FSDP does */
     bool tpsp;                   /* tensor parallelism with sequence parallelism */
     bool mixed_precision;
-    const char *templates; /* a folder with modules to use instead of ours; NULL: none */
+    const char *templates; /* a folder with modules that replace ours; NULL: none */
     uint64_t tag_base;     /* the first tag of a message */
-    /* What the reference takes from the environment. */
+    /* Environment variables of the reference. */
     bool legacy_attr;    /* STAGE_LEGACY_ATTR: comm_group instead of pg_name */
     bool merge_comms;    /* STAGE_MERGE_COMMS */
     bool clones;         /* STAGE_MICROBATCH_OPTIMIZE other than 0: nodes are cloned, not tensors */
@@ -62,7 +62,7 @@ ORR_API orr_stage_options orr_stage_defaults(void);
 
 typedef struct orr_stage orr_stage;
 
-/* Options that cannot be are ORR_EINPUT, as are templates that are not well-formed. */
+/* Impossible options and malformed templates are ORR_EINPUT. */
 ORR_API orr_code orr_stage_create(const orr_stage_options *opt,
                                   orr_stage **out,
                                   orr_error *err) ORR_MUST_CHECK;
@@ -71,8 +71,8 @@ ORR_API void orr_stage_destroy(orr_stage *job); /* NULL is fine */
 ORR_API uint32_t orr_stage_rank_count(const orr_stage *job);
 ORR_API uint64_t orr_stage_node_count(const orr_stage *job); /* of all ranks together */
 
-/* The traces of all ranks, with their communicator groups.  With legacy_attr each rank has a body
- * of its own. */
+/* The traces of all ranks, with their communicator groups.  With legacy_attr each rank has its own
+ * body. */
 ORR_API orr_code orr_stage_set(orr_stage *job, orr_set **out, orr_error *err) ORR_MUST_CHECK;
 /* The trace of one rank. */
 ORR_API orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out, orr_error *err)
@@ -80,10 +80,10 @@ ORR_API orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out,
 
 typedef enum orr_stage_form {
     ORR_STAGE_ET = 0,
-    ORR_STAGE_JSON /* what the reference's JSON writer makes, which its command line cannot ask for */
+    ORR_STAGE_JSON /* output of the reference's JSON writer, which its command line cannot select */
 } orr_stage_form;
 
-/* One file a rank; %d in the pattern is the rank, %% a percent sign.  threads 0: one per core. */
+/* One file per rank; %d in the pattern is the rank, %% a percent sign.  threads 0: one per core. */
 ORR_API orr_code orr_stage_write_files(orr_stage *job,
                                        const char *pattern,
                                        orr_stage_form form,

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.h - ends work that takes long and has no object of its own to stop: reading, linking,
- * converting, checking, writing.  (A run has orr_run_stop, a search orr_plan_search_stop.)
+/* stop.h - interrupts long work that has no object to stop: reading, linking, converting, checking,
+ * writing.  (A run has orr_run_stop, a search orr_plan_search_stop.)
  *
  *     static int stop;                       // another thread or a signal handler sets it to 1
  *     orr_stop_when(&stop);
  *     code = orr_set_open(path, NULL, &s, &err);
  *     orr_stop_when(NULL);
  *
- * What the calling thread does meanwhile, and threads that it starts for that, fails soon after
- * *flag is not 0, in the way it fails without memory: nothing is left behind, files appear whole or
- * not at all. */
+ * Work of the calling thread, and of threads it starts, fails soon after *flag becomes nonzero, as
+ * if out of memory: nothing leaks, files appear whole or not at all. */
 #ifndef ORRERY_LAB_STOP_H
 #define ORRERY_LAB_STOP_H
 

@@ -14,9 +14,9 @@
  *     if (orr_sweep_table_write(t, ORR_SWEEP_CSV, "grid.csv", &err)) ...
  *     orr_sweep_table_close(t);
  *
- * docs/format/sweep.md describes the specification and the database.  What commands and options
- * there are, and how one runs, the caller says by hooks.  Points run in forked processes: a crash
- * costs one point.  The caller has one thread when it calls orr_sweep_run. */
+ * docs/format/sweep.md describes the specification and the database.  The caller supplies the
+ * commands, their options and how to run them as hooks.  Points run in forked processes: a crash
+ * costs one point.  The caller must be single-threaded when it calls orr_sweep_run. */
 #ifndef ORRERY_LAB_SWEEP_H
 #define ORRERY_LAB_SWEEP_H
 
@@ -29,12 +29,12 @@ extern "C" {
 
 typedef struct orr_sweep orr_sweep;
 
-/* What a name is to a command. */
+/* The role of a name in a command. */
 typedef enum orr_sweep_form {
     ORR_SWEEP_NOTHING,
     ORR_SWEEP_OPTION,  /* --name=value */
     ORR_SWEEP_FLAG,    /* --name */
-    ORR_SWEEP_ARGUMENT /* the value stands alone, at its place */
+    ORR_SWEEP_ARGUMENT /* positional */
 } orr_sweep_form;
 
 /* One command of a point: `orrery COMMAND WORDS...`. */
@@ -42,21 +42,21 @@ typedef struct orr_sweep_step {
     const char *command;
     const char *const *words;
     size_t word_count;
-    /* The lists of its JSON are wanted whole; else only the least and the most of them. */
+    /* Keep the lists of its JSON whole; else only their minimum and maximum. */
     bool all_rows;
 } orr_sweep_step;
 
 typedef struct orr_sweep_out orr_sweep_out;
-/* The JSON object that step number `step` printed; a later one of the same step replaces it. */
+/* The JSON printed by step `step`; a later one for the same step replaces it. */
 ORR_API void orr_sweep_put(orr_sweep_out *out, size_t step, const char *json, size_t len);
 
 typedef struct orr_sweep_hooks {
     void *context;
-    const char *program; /* name and version: results of another are not mixed with these */
-    /* What a name is to a command; *name becomes the option's own spelling, *place that of an
-     * argument.  NULL for name: does the command exist? */
+    const char *program; /* name and version: results of different programs are not mixed */
+    /* The role of a name in a command; *name becomes the canonical spelling, *place the position of
+     * an argument.  NULL for name: does the command exist? */
     orr_sweep_form (*find)(void *context, const char *command, const char **name, uint32_t *place);
-    /* The word nearest to what was typed, of the commands (command NULL) or of the names of one. */
+    /* The nearest match to `typed` among the commands (command NULL) or the names of one. */
     const char *(*nearest)(void *context, const char *command, const char *typed);
     /* Run the steps of a point in this process. */
     orr_code (*run)(void *context,
@@ -64,7 +64,7 @@ typedef struct orr_sweep_hooks {
                     size_t count,
                     orr_sweep_out *out,
                     orr_error *err);
-    /* A remark for the user, one line without its end. */
+    /* A note for the user, one line without newline. */
     void (*note)(void *context, const char *line);
 } orr_sweep_hooks;
 
@@ -88,13 +88,13 @@ ORR_API orr_code orr_sweep_line(orr_sweep *s, size_t point, char *text, size_t r
 typedef struct orr_sweep_options {
     size_t size; /* sizeof(orr_sweep_options) */
     const char *database;
-    const char *cache; /* NULL: none; a database whose results are taken and added to */
-    uint32_t jobs;     /* 0: one per core that this process may use; under mpirun or srun one */
+    const char *cache;      /* NULL: none; a database whose results are taken and added to */
+    uint32_t jobs;          /* 0: one per available core; under mpirun or srun one */
     uint32_t shard, shards; /* 0, 0: all points; else shard 1..shards */
     uint32_t timeout_s;     /* of a point; 0: none */
-    double max_seconds;     /* of the sweep, on the wall; then ORR_ESTOP.  0: no limit */
+    double max_seconds;     /* wall-clock limit of the sweep; then ORR_ESTOP.  0: no limit */
     bool retries_failed;    /* also points that failed before */
-    bool recomputes;        /* forget what another program or build computed */
+    bool recomputes;        /* discard results of other programs or builds */
     bool is_quiet;
 } orr_sweep_options;
 
@@ -103,14 +103,14 @@ typedef struct orr_sweep_summary {
     uint64_t computed;    /* now */
     uint64_t reused;      /* from the database, the cache, or an equal point */
     uint64_t failed;      /* of all */
-    uint64_t left;        /* not computed: interrupted */
+    uint64_t left;        /* not computed because of an interrupt */
     uint64_t busy_ns;     /* in the runs themselves, summed over workers */
     uint64_t cpu_ns;      /* of all workers, everything included */
-    uint64_t most_cpu_ns; /* of the worker that had most */
+    uint64_t most_cpu_ns; /* of the busiest worker */
     uint64_t waited_ns;   /* for the next point, summed over workers */
     uint64_t wall_ns;
     uint32_t workers;
-    bool is_worker;    /* this process is not rank 0: it has nothing to say */
+    bool is_worker;    /* this process is not rank 0: it prints nothing */
     char failure[312]; /* the first */
 } orr_sweep_summary;
 
@@ -119,10 +119,10 @@ ORR_API orr_code orr_sweep_run(orr_sweep *s,
                                orr_sweep_summary *out,
                                orr_error *err) ORR_MUST_CHECK;
 
-/* 32 digits that stand for the content of a file: for `program` of the hooks. */
+/* A hash of a file's content in 32 digits, for `program` of the hooks. */
 ORR_API orr_code orr_sweep_file_hash(const char *path, char out[33], orr_error *err) ORR_MUST_CHECK;
 
-/* Results.  Columns: the axes, the measures of the specification, all that the commands said. */
+/* Results.  Columns: axes, measures of the specification, and all outputs of the commands. */
 typedef struct orr_sweep_query {
     size_t size;         /* sizeof(orr_sweep_query) */
     const char *where;   /* an expression; NULL: all points */
@@ -169,7 +169,7 @@ ORR_API orr_code orr_sweep_table_plot(const orr_sweep_table *t,
                                       orr_error *err) ORR_MUST_CHECK;
 
 typedef struct orr_sweep_state {
-    uint64_t points, done, failed, results; /* results: different ones, also of other sweeps */
+    uint64_t points, done, failed, results; /* results: distinct ones, also of other sweeps */
     char program[96];
     char commands[160];
     char failure[312]; /* the first */
@@ -179,7 +179,7 @@ ORR_API orr_code orr_sweep_status(const char *database,
                                   orr_sweep_state *out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* All results of databases of one sweep into a database that is new or of the same sweep. */
+/* Merge the results of databases of one sweep into one that is new or of the same sweep. */
 ORR_API orr_code orr_sweep_merge(const char *to,
                                  const char *const *from,
                                  size_t count,

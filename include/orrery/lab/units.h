@@ -5,10 +5,10 @@
  *     if (orr_time_parse("25us", &latency, &err)) return report(&err);
  *     puts(orr_time_text(latency, text));        // 25.0 us
  *
- * A number from outside carries a unit, with or without a space before it; only 0 may go
- * without.  One parser per kind, exact: what does not come out even is rounded to the nearest whole
- * ps, byte, byte per second or hertz, halves up.  Anything else is ORR_EUSAGE, with words that
- * quote the text and name the units. */
+ * A number in input carries a unit, with or without a space before it; only 0 may go without.  One
+ * parser per kind, exact: fractions are rounded to the nearest whole ps, byte, byte per second or
+ * hertz, halves up.  Anything else is ORR_EUSAGE; the message quotes the text and lists the
+ * units. */
 #ifndef ORRERY_LAB_UNITS_H
 #define ORRERY_LAB_UNITS_H
 
@@ -31,7 +31,7 @@ ORR_API orr_code orr_frequency_parse(const char *text,
                                      uint64_t *hz_out,
                                      orr_error *err) ORR_MUST_CHECK;
 
-/* For people: three digits that count, in the unit that suits.  Each fills out and returns it. */
+/* For people: three significant digits in a suitable unit.  Each fills out and returns it. */
 enum { ORR_UNIT_ROOM = 40 };
 ORR_API char *orr_time_text(orr_ps t, char out[ORR_UNIT_ROOM]);         /* 12.3 ms */
 ORR_API char *orr_bytes_text(orr_bytes n, char out[ORR_UNIT_ROOM]);     /* 1.50 GiB */
@@ -39,7 +39,7 @@ ORR_API char *orr_rate_text(orr_Bps rate, char out[ORR_UNIT_ROOM]);     /* 50.0 
 ORR_API char *orr_frequency_text(uint64_t hz, char out[ORR_UNIT_ROOM]); /* 1.50 GHz */
 ORR_API char *orr_count_text(uint64_t n, char out[ORR_UNIT_ROOM]);      /* 1,234,567 */
 ORR_API char *orr_short_text(uint64_t n, char out[ORR_UNIT_ROOM]);      /* 1.23 M */
-/* part of whole: 12.3%, "<0.1%" for less than that but not nothing, "-" of nothing */
+/* part of whole: 12.3%, "<0.1%" for smaller but nonzero, "-" if whole is 0 */
 ORR_API char *orr_percent_text(uint64_t part, uint64_t whole, char out[ORR_UNIT_ROOM]);
 
 #ifdef __cplusplus
