@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold.c - the life of a folded run: may it be folded, its classes, its loop; when a class does not
- * hold, again with finer classes; and the proof on request, which simulates every rank as well and
- * compares. */
+/* fold.c - the life cycle of a folded run: check that it can be folded, find its classes, run;
+ * restart with finer classes when one does not hold; and on request verify by simulating every rank
+ * as well. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -11,8 +11,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* BATCH: events between two looks at the stop flag. SMALL_CLASS: a class of this many members or
- * fewer is split member by member. */
+/* BATCH: events between two checks of the stop flag. SMALL_CLASS: a class of at most this many
+ * members is split into single members. */
 enum { BATCH = 1024, SMALL_CLASS = 16, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_STREAMS };
 
 /* ---- giving up ---- */
@@ -20,7 +20,7 @@ enum { BATCH = 1024, SMALL_CLASS = 16, TAG_PERIOD = MSG_TAG_SPACE / SYS_GROUP_ST
 void fold_give_up(fold_sim *f, const char *fmt, ...)
 {
     va_list args;
-    /* The first reason is told. */
+    /* The first reason is reported. */
     if (f->has_given_up)
         return;
     f->has_given_up = true;
@@ -31,14 +31,13 @@ void fold_give_up(fold_sim *f, const char *fmt, ...)
 
 static void recolour(fold_sim *f, uint32_t rank, uint64_t by)
 {
-    /* Colours outlive the run that failed: the next one begins with them, and so with finer
-     * classes. */
+    /* Colours outlive the failed run: the next one starts from them, and so with finer classes. */
     uint64_t *colour = &f->s->fold_colour[rank];
     *colour =
         orr_hash_mix(*colour ^ 0x8ebc6af09c88c6e3u, ((uint64_t)f->s->fold_splits << 32 | by) + 1);
 }
 
-/* The smallest groups that this class has met in; NULL: none. */
+/* The smallest groups in which this class has met; NULL: none. */
 static const fold_family *smallest_family(const fold_sim *f, uint32_t class_index)
 {
     const fold_family *best = NULL;
@@ -51,8 +50,9 @@ static const fold_family *smallest_family(const fold_sim *f, uint32_t class_inde
     return best;
 }
 
-/* At first along the line that was found.  What does not hold then falls apart bit by bit, replica
- * after replica: each of the smallest groups for itself, and small classes member by member. */
+/* First split along the sign that was found.  If classes still fail, split more coarsely: by the
+ * smallest groups (replicas), and small classes into single members; otherwise they would come
+ * apart one member per restart. */
 void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *why)
 {
     const fold_class *c = &f->classes[class_index];
@@ -61,7 +61,7 @@ void fold_split(fold_sim *f, uint32_t class_index, fold_val sign, const char *wh
         return;
     f->wants_split = true;
     if (f->merges)
-        return; /* at first without (fold_stays_apart) */
+        return; /* the next run tries fold_stays_apart first */
     if (!f->is_loose && f->s->fold_may_loosen && !f->s->fold_is_strict)
         return; /* that is tried first */
     if (c->count > SMALL_CLASS && y && y->groups > 1)
@@ -99,14 +99,14 @@ bool fold_has_custom(const orr_sim *s)
     return s->system.custom_by_node != NULL;
 }
 
-/* Messages of a group bear the group's number (sys_tag_number), and that of the chunk: those of two
- * groups with the same number and two ranks in common may be taken for each other. */
+/* Messages of a group are tagged with the group's number (sys_tag_number) and that of the chunk:
+ * those of two groups with equal numbers and two ranks in common may be mixed up. */
 bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
 {
     uint32_t *first = orr_alloc(s->groups.count + 1,
-                                sizeof *first); /* by group: the one before it with its remainder */
-    /* Only groups with one remainder are compared with each other, so a job of thousands of groups
-     * costs little. */
+                                /* by group: the previous group with the same remainder */
+                                sizeof *first);
+    /* Only groups with the same remainder are compared, so thousands of groups are cheap. */
     uint32_t last[TAG_PERIOD];
     bool is_bad = !first;
     if (!first)
@@ -117,7 +117,7 @@ bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
             sys_tag_number((uint64_t)s->groups.groups[i].id, s->rules->has_one_count);
         uint32_t *of = &last[number];
         first[i] = *of;
-        is_bad = uses_world && number == 0; /* as those of all ranks */
+        is_bad = uses_world && number == 0; /* clashes with collectives of all ranks */
         *of = (uint32_t)i;
     }
     for (size_t i = 0; !is_bad && i < s->groups.count; i++)
@@ -127,8 +127,8 @@ bool fold_has_ambiguous_groups(orr_sim *s, bool uses_world)
     return is_bad;
 }
 
-/* Reductions take the time of the rank's memory, and a phase is asked for with one speed for all
- * members. */
+/* Reductions take the time of the rank's memory, and fold_phase.c computes a phase with one speed
+ * for all members. */
 static bool has_equal_memories(const orr_sim *s)
 {
     for (uint32_t r = 1; s->ranks_config.speeds && r < s->npu_count; r++)
@@ -166,7 +166,7 @@ const char *fold_obstacle(const orr_sim *s)
     return NULL;
 }
 
-/* Why ranks cannot stand for others by what they are doing; NULL: they can. */
+/* Why this workload cannot be folded; NULL: it can. */
 static const char *obstacle(const orr_sim *s)
 {
     const char *why = fold_obstacle(s);
@@ -179,7 +179,7 @@ static const char *obstacle(const orr_sim *s)
     return has_equal_memories(s) ? NULL : "the memories of ranks differ";
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 bool fold_colour_ranks(orr_sim *s)
 {
@@ -194,10 +194,9 @@ bool fold_colour_ranks(orr_sim *s)
     return s->fold_colour != NULL;
 }
 
-/* Whatever is in the way is no error: the run is then of every rank, and fold_why says what it
- * was. */
-/* Bytes of spreads.  Where steps in a row do not settle, each adds some: there may be more of
- * them then, where there are many ranks, since a run of every rank would not come to an end. */
+/* An obstacle is not an error: every rank is simulated, and fold_why gives the reason. */
+/* Limit on the bytes of spreads.  Consecutive steps that do not settle add some each; allow more of
+ * them if there are many ranks, since a run of every rank would not finish. */
 static size_t most_spreads(const orr_sim *s)
 {
     const size_t least = (size_t)256 << 20, most = (size_t)4 << 30;
@@ -231,7 +230,7 @@ orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
         (f->has_given_up || (f->class_at = orr_arena_new(f->arena, f->class_count, size_t)));
     if (ok && !f->has_given_up)
         f->may_mix_tags = fold_has_ambiguous_groups(s, f->uses_world);
-    /* Splits that go on and on cost more than they save. */
+    /* A long series of splits costs more than it saves. */
     if (ok && !f->has_given_up && f->class_count > s->npu_count / (s->fold_splits > 1 ? 8 : 2))
         fold_give_up(f, "only few ranks are alike");
     if (!ok || s->code || f->has_given_up) {
@@ -330,14 +329,14 @@ static void start_late(void *npu, uint64_t unused)
     work_issue(npu);
 }
 
-/* Classes start in the order of their smallest ranks, as ranks do in a run of all. */
+/* Classes start in the order of their smallest ranks, as ranks do in an unfolded run. */
 static void start(fold_sim *f)
 {
     f->has_started = true;
     for (uint32_t c = 0; c < f->class_count && !fold_is_over(f); c++) {
         fold_class *k = &f->classes[c];
         const int64_t delay = (int64_t)k->npu->speed->delay;
-        /* The class whose nodes start: what it schedules is its own doing (check_after_last). */
+        /* The class whose nodes start: it causes what it schedules (check_after_last). */
         f->running = k;
         f->turn++;
         if (delay)
@@ -361,8 +360,7 @@ static bool has_events(const fold_sim *f)
     return false;
 }
 
-/* ORR_OK: to its end.  ORR_END: it did not get there, and every rank must be simulated, or finer
- * classes. */
+/* ORR_OK: finished.  ORR_END: it did not hold; simulate every rank, or finer classes. */
 orr_code fold_run(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;
@@ -397,8 +395,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
     }
     if (!fold_is_over(f) && fold_times_failed(f->times))
         fold_give_up(f, "the times of ranks have too little in common");
-    /* A rank that fails: every rank is simulated, so that the error names the first one that
-     * does. */
+    /* A rank failed: simulate every rank, so that the error names the first one that fails. */
     if (s->code && !f->has_given_up)
         fold_give_up(f, "a rank cannot go on");
     if (fold_is_over(f))

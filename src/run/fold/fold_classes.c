@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_classes.c - which ranks are alike, and whom the members of a class talk to.
+/* fold_classes.c - which ranks are equal, and the peers and groups of a class.
  *
  * Ranks start with a colour: their trace, their speeds, and what earlier splits found.  Then
- * colours are refined until they are stable: two ranks keep one colour only if, for everything
- * their trace does with others, the group has the same colours as often, and the peer has the same
- * colour.  Places within a group do not count: members have times of their own.  Cost of a round:
+ * colours are refined until they are stable: two ranks keep one colour only if, for every
+ * communication of their trace, the groups have the same multiset of colours and the peers the same
+ * colour.  Positions within a group do not count: every member has its own time.  Cost of a round:
  * the members of all groups that traces name, and a few operations per rank.
  *
- * Hashes stand for colours, 64 bits of them: two ranks that are told apart get different numbers
- * but for a collision, whose chance for a million ranks is below 10^-7; `--fold verify` compares
+ * Hashes stand for colours, 64 bits of them: distinguishable ranks get different numbers except for
+ * a collision, whose probability for a million ranks is below 10^-7; `--fold verify` compares
  * everything. */
 #include "fold_impl.h"
 #include "fold_links.h"
@@ -21,26 +21,26 @@
 
 #include <stdlib.h>
 
-/* MOST_PATHS: routes of different latency or speed, which are looked for one by one; a network with
- * more has too little in common. */
+/* MOST_PATHS: distinct routes by latency or speed, searched linearly; a network with more is too
+ * irregular to fold. */
 enum { WORLD = FOLD_WORLD, MOST_PATHS = 1000 };
 
-/* ---- what a trace does with others ---- */
+/* ---- communication of a trace ---- */
 
-/* Nodes that name the same group or the same peer, in the same way. What a node meets is named in
- * two parts.  A link is a way of naming the other side: by a value that all ranks of the body
- * share, or by a slot of which each rank has its own.  A relation is a link with a tag, since
- * messages of different tags never meet.  Refinement asks for links, channels for relations. */
+/* Nodes that refer to the same group or peer in the same way.  A link is a reference to the other
+ * side: by a value common to all ranks of the body, or by a slot with one value per rank.  A
+ * relation is a link with a tag, since messages with different tags never match.  Refinement uses
+ * links, channels use relations. */
 typedef struct link {
     uint32_t place; /* one of them */
     uint8_t type;   /* orr_node_type */
 } link;
 
-/* Of one body: its links, and relations, which are links with a tag. */
+/* Of one body: its links and relations. */
 typedef struct body {
     link *links;
     size_t link_count, link_room;
-    uint32_t *rooted; /* places of collectives with a root, one of each kind */
+    uint32_t *rooted; /* nodes of rooted collectives, one of each kind */
     size_t rooted_count, rooted_room;
     uint32_t *link_of; /* by relation */
     size_t relations, room;
@@ -58,8 +58,7 @@ static uint64_t value_at(const orr__class *c,
                          uint32_t node)
 {
     const uint32_t slot = slot_at(c, field, node);
-    /* A slot means "each rank has its own", a value the same for all: they must not give the same
-     * number. */
+    /* A slot means "per rank", a value "the same for all": they must not get the same number. */
     return slot ? slot
            : column
                ? orr_hash_mix((uint64_t)column[node] ^ 0xa0761d6478bd642fu, ~0x8ebc6af09c88c6e3u)
@@ -80,7 +79,7 @@ static uint64_t relation_key(
         const uint64_t text = slot           ? (uint64_t)slot << 32
                               : col->pg_name ? col->pg_name[node]
                                              : ORR_NO_NAME;
-        /* Collectives have no tags: link and relation are the same. */
+        /* Collectives have no tags: link and relation coincide. */
         return *link_key = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, text ^ 0x8ebc6af09c88c6e3u);
     }
     h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
@@ -111,7 +110,7 @@ static bool has_root(const work_graph *g, uint32_t place)
     return type >= 0 && type < ORR_COLL_COUNT && coll_has_root((orr_collective)type);
 }
 
-/* Collectives of one kind, group and root are one. */
+/* Collectives of the same kind, group and root count once. */
 static bool note_rooted(
     const orr_sim *s, uint32_t k, uint32_t place, uint64_t group, orr_map *seen, body *b)
 {
@@ -157,7 +156,7 @@ static bool read_body(fold_sim *f, uint32_t k, body *b)
             if (ok)
                 b->link_of[b->relations++] = of;
         }
-        /* From 1, so that 0 says that the node meets nobody. */
+        /* From 1: 0 means that the node does not communicate. */
         b->relation_of[p] = at + 1;
     }
     orr_map_destroy(links);
@@ -173,17 +172,16 @@ typedef struct fold_finder {
     body *bodies;    /* by class of the set */
     size_t *at;      /* by rank: its links in `other` */
     uint32_t *other; /* index of the group, WORLD, or the peer; NONE: nobody */
-    /* two generations: a round reads the one and writes the other, so that the order of ranks does
-     * not matter */
+    /* double-buffered: a round reads one and writes the other, so that the order of ranks does not
+     * matter */
     uint64_t *colour, *next;
     uint64_t *group_sum; /* by group */
-    uint64_t *group_lie; /* by group, in lock step: where it lies */
-    /* by rank: where it is from the roots of its collectives; NULL: there are none */
+    uint64_t *group_lie; /* by group, lockstep: its placement */
+    /* by rank: its position relative to the roots of its collectives; NULL: there are none */
     uint64_t *root_colour;
-    uint64_t *line_sum; /* by dimension and rank */
-    uint64_t *port_sum; /* by rank, in lock step: whose messages go through its ports */
-    fold_shared_links
-        *links; /* that ranks share, in lock step; NULL: they have ports of their own */
+    uint64_t *line_sum;       /* by dimension and rank */
+    uint64_t *port_sum;       /* by rank, lockstep: senders of the messages through its ports */
+    fold_shared_links *links; /* shared by ranks, lockstep; NULL: every rank has its own ports */
 } finder;
 
 static uint64_t mixed(uint64_t colour)
@@ -191,7 +189,7 @@ static uint64_t mixed(uint64_t colour)
     return orr_hash_mix(colour ^ 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu);
 }
 
-/* In which dimensions two ranks differ, as bits. */
+/* The dimensions in which two ranks differ, as bits. */
 static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
 {
     uint64_t ways = 0;
@@ -204,8 +202,7 @@ static uint64_t way_between(const orr_sim *s, uint32_t a, uint32_t b)
     return ways;
 }
 
-/* The next rank through whose ports a message goes: dimension by dimension, as fluid_paths.c has
- * it. */
+/* The next rank whose ports a message uses: dimension by dimension, as in fluid_paths.c. */
 static uint32_t next_on_way(const orr_sim *s, uint32_t at, uint32_t dst)
 {
     uint32_t stride = 1;
@@ -219,7 +216,8 @@ static uint32_t next_on_way(const orr_sim *s, uint32_t at, uint32_t dst)
     return dst;
 }
 
-/* Whom each rank meets, as indices: resolved once, since refinement asks in each round. */
+/* The peers and groups of each rank as indices: resolved once, since every round of refinement
+ * needs them. */
 static bool find_others(finder *v)
 {
     fold_sim *f = v->f;
@@ -233,8 +231,8 @@ static bool find_others(finder *v)
         return false;
     for (uint32_t r = 0; r < s->npu_count && !f->has_given_up; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
-        /* Ranks are not built yet, and most never will be: one that has what the question needs is
-         * enough. */
+        /* Ranks do not exist yet, and most never will: a stub with the fields needed for the lookup
+         * is enough. */
         const run_npu probe = {.sim = s, .rank = r, .graph = &s->graphs[k]};
         for (size_t i = 0; i < v->bodies[k].link_count; i++) {
             const link *x = &v->bodies[k].links[i];
@@ -248,7 +246,8 @@ static bool find_others(finder *v)
                 else
                     f->uses_world = f->uses_world || !g;
                 if (!f->has_given_up)
-                    /* A group of all ranks is no group: its collectives go along the dimensions. */
+                    /* A group of all ranks is treated as none: its collectives go along the
+                     * dimensions. */
                     *out = g && g->count != s->npu_count ? (uint32_t)(g - s->groups.groups) : WORLD;
                 continue;
             }
@@ -260,29 +259,28 @@ static bool find_others(finder *v)
     return true;
 }
 
-/* In lock step the time of a collective depends on where its members lie: how many in each host,
- * and the dimensions in which they differ. */
+/* In lockstep the time of a collective depends on its placement: members per host, and the
+ * dimensions in which they differ. */
 static uint64_t lie_of(const orr_sim *s, const cfg_group *g)
 {
     const uint32_t host = s->net_config.npus[0];
     uint64_t sum = g->count, ways = 0;
     uint32_t run = 1;
-    /* One more than there are members, so that the last host is closed as the others are. */
+    /* One past the last member, so that the last host is closed like the others. */
     for (uint32_t i = 1; i <= g->count; i++) {
         const bool is_near = i < g->count && g->sorted[i] / host == g->sorted[i - 1] / host;
         if (i < g->count)
             ways |= way_between(s, g->sorted[0], g->sorted[i]);
         if (!is_near)
-            /* A sum over hosts: which host has how many does not matter, only how often each number
-             * occurs. */
+            /* A sum over hosts: only how often each count occurs matters, not on which host. */
             sum += mixed(run);
         run = is_near ? run + 1 : 1;
     }
     return mixed(sum ^ mixed(ways));
 }
 
-/* In lock step, also by which link of its trace each member calls it: two communicators of the same
- * ranks, or of ranks that lie alike, are then told apart by what they are for. */
+/* In lockstep, also by the link through which each member calls it: two communicators of the same
+ * ranks, or of equally placed ranks, are distinguished by their use. */
 static void add_callers(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -296,8 +294,8 @@ static void add_callers(finder *v)
     }
 }
 
-/* Ports are alike if the same messages of the same classes go through them.  Where a message goes
- * by another rank, that one counts for its sender. */
+/* Ports are equal if the same messages of the same classes pass through them.  A forwarded message
+ * counts for its sender. */
 static void sum_ports(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -325,8 +323,8 @@ static void sum_ports(finder *v)
     }
 }
 
-/* What a group is to its members: who is in it, by colours; in lock step also where it lies, who
- * calls it how, and which links it loads. */
+/* The colour of a group: its members by colour; in lockstep also its placement, its callers, and
+ * the links it loads. */
 static void sum_groups(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -335,8 +333,7 @@ static void sum_groups(finder *v)
         uint64_t sum = v->group_lie ? v->group_lie[i] : 0;
         for (uint32_t m = 0; m < g->count; m++)
             sum += mixed(v->colour[g->members[m]]);
-        /* A sum and not a chain: members of a group have times of their own, so their places do not
-         * count. */
+        /* A sum, not a chain: every member has its own time, so positions do not count. */
         v->group_sum[i] = sum;
     }
     if (v->f->is_lockstep)
@@ -348,7 +345,7 @@ static void sum_groups(finder *v)
         v->group_sum[i] = mixed(v->group_sum[i] ^ s->groups.groups[i].count);
 }
 
-/* Collectives of all ranks go along the dimensions one by one. */
+/* Collectives of all ranks run along one dimension after the other. */
 static void sum_lines(finder *v)
 {
     const orr_sim *s = v->f->s;
@@ -358,7 +355,7 @@ static void sum_lines(finder *v)
         const uint32_t n = s->net_config.npus[k];
         memset(sums, 0, s->npu_count * sizeof *sums);
         for (uint32_t r = 0; r < s->npu_count; r++)
-            /* By the first rank of each line, which is where all of the line look it up. */
+            /* Stored at the first rank of each line, where all ranks of the line look it up. */
             sums[r - r / offset % n * offset] += mixed(v->colour[r]);
         offset *= n;
     }
@@ -383,9 +380,9 @@ static uint32_t index_along(const sys_dim *d, uint32_t rank)
     return rank / d->offset % d->count;
 }
 
-/* A collective with a root goes to it, or away from it, along the dimensions one by one: which
- * of these phases a rank takes part in depends on the dimensions in which it lies as the root
- * does.  In a group the place of the root counts. */
+/* A rooted collective runs to or from the root along one dimension after the other: which of these
+ * phases involve a rank depends on the dimensions in which it coincides with the root.  In a group
+ * the position of the root counts. */
 static uint64_t root_of(const orr_sim *s, const run_npu *probe, uint32_t place)
 {
     const int type = probe->graph->t->columns.comm_type[probe->graph->node[place]];
@@ -397,7 +394,7 @@ static uint64_t root_of(const orr_sim *s, const run_npu *probe, uint32_t place)
                                                    : run_npu_dst(probe, place);
     const cfg_group *g;
     if (!sys_find_group(probe, place, &g))
-        return 0; /* find_others has seen it */
+        return 0; /* reported by find_others */
     const int64_t root = given != ORR_NO_VALUE ? given : g ? (int64_t)g->members[0] : 0;
     if (root < 0 || root >= (int64_t)s->npu_count)
         return 1;
@@ -430,8 +427,8 @@ static bool find_roots(finder *v)
         for (size_t i = 0; i < v->bodies[k].rooted_count; i++)
             h = orr_hash_mix(h ^ 0x8ebc6af09c88c6e3u,
                              root_of(s, &probe, v->bodies[k].rooted[i]) + 1);
-        /* In the order of the trace, which is the same for all ranks of a body; lock step takes
-         * collectives as one operation and needs no roots. */
+        /* In trace order, which is the same for all ranks of a body; lockstep treats collectives as
+         * one operation and needs no roots. */
         v->root_colour[r] = h;
     }
     return true;
@@ -448,7 +445,7 @@ static void refine(finder *v)
         sum_lines(v);
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const body *b = &v->bodies[orr_set_class_of(s->set, r)];
-        /* With its own old colour: classes only become finer, so rounds come to an end. */
+        /* Includes its own old colour: classes only become finer, so the rounds terminate. */
         uint64_t h = mixed(v->colour[r]);
         if (v->root_colour)
             h = orr_hash_mix(h ^ 0x589965cc75374cc3u, v->root_colour[r] + 1);
@@ -470,16 +467,16 @@ static void refine(finder *v)
     }
 }
 
-/* Colours become small numbers, in the order in which ranks have them; returns how many there are,
- * 0: out of memory. */
+/* Replaces colours by small numbers in the order of ranks; returns how many there are, 0: out of
+ * memory. */
 static uint32_t number_colours(const finder *v, const uint64_t *colour, uint32_t *class_of)
 {
     const uint32_t ranks = v->f->s->npu_count;
     orr_map *seen = orr_map_create(0);
     uint32_t count = 0, last = 0;
-    /* In the order of ranks, so that class numbers do not depend on hashes. */
+    /* In rank order, so that class numbers do not depend on hashes. */
     for (uint32_t r = 0; seen && r < ranks; r++) {
-        /* Neighbours are mostly alike: no lookup. */
+        /* Neighbours are mostly equal: no lookup. */
         if (r && colour[r] == colour[r - 1]) {
             class_of[r] = last;
             continue;
@@ -499,8 +496,8 @@ static uint32_t number_colours(const finder *v, const uint64_t *colour, uint32_t
     return ok ? count : 0;
 }
 
-/* Lists of members first, then what each class keeps for links and relations: families, pairs and
- * channels are found when they are first needed. */
+/* First the members, then arrays per class for links and relations: families, pairs and channels
+ * are created on first use. */
 static bool make_classes(fold_sim *f, body *bodies)
 {
     orr_sim *s = f->s;
@@ -519,7 +516,8 @@ static bool make_classes(fold_sim *f, body *bodies)
     }
     for (uint32_t r = 0; r < s->npu_count; r++) {
         fold_class *c = &f->classes[f->class_of[r]];
-        /* Members ascend: a class's first rank is its smallest, which stands for it in texts. */
+        /* Members ascend: the first rank of a class is its smallest, which represents it in
+         * messages. */
         f->index_of[r] = c->count;
         c->ranks[c->count++] = r;
     }
@@ -542,8 +540,8 @@ static bool make_classes(fold_sim *f, body *bodies)
     return true;
 }
 
-/* In lock step, messages and collectives are told apart by the classes that take part: whoever has
- * two of a kind is not told apart. */
+/* In lockstep, messages and collectives are identified by the classes that take part: refuse
+ * classes with two of a kind. */
 static void refuse_twins(const finder *v)
 {
     fold_sim *f = v->f;
@@ -563,7 +561,7 @@ static void refuse_twins(const finder *v)
     }
 }
 
-/* One message of each member must be one message through each port that it meets. */
+/* One message per member must be one message through each port it uses. */
 static void refuse_uneven_ports(const finder *v)
 {
     fold_sim *f = v->f;
@@ -577,7 +575,8 @@ static void refuse_uneven_ports(const finder *v)
                 continue;
             for (uint32_t at = r; at != dst && !f->has_given_up;) {
                 at = next_on_way(s, at, dst);
-                /* With as many ports as messages, and all alike, each port carries one. */
+                /* If there are as many ports as messages, and all are equal, each port carries
+                 * one. */
                 if (f->classes[f->class_of[at]].count != f->classes[c].count)
                     fold_give_up(f, "messages of ranks like %u meet at ports of ranks like %u", r,
                                  at);
@@ -597,7 +596,7 @@ static bool keep_group_colours(const finder *v)
     return kept != NULL;
 }
 
-/* Does anybody send to everybody?  *has_dims: a collective goes along some dimensions only. */
+/* Is there an all-to-all?  *has_dims: a collective runs along some dimensions only. */
 static bool has_pairs(const orr_sim *s, bool *has_dims)
 {
     bool has = false;
@@ -620,7 +619,7 @@ static bool has_pairs(const orr_sim *s, bool *has_dims)
     return has;
 }
 
-/* Which links the collectives of groups and the messages of ranks cross. */
+/* The links crossed by the collectives of groups and the messages of ranks. */
 static bool find_links(finder *v, orr_error *err)
 {
     fold_sim *f = v->f;
@@ -673,7 +672,7 @@ static bool stand_links(const finder *v, orr_error *err)
 static uint32_t refine_all(finder *v, uint32_t *class_of)
 {
     uint32_t count = number_colours(v, v->colour, class_of), links = 0;
-    /* Until neither ranks nor links are told further apart: numbers only rise, so equal numbers are
+    /* Until neither ranks nor links are refined further: counts only rise, so equal counts mean
      * equal partitions. */
     for (uint32_t before = 0, same = UINT32_MAX; count && (count != before || links != same);) {
         before = count;
@@ -758,7 +757,7 @@ bool fold_find_classes(fold_sim *f, orr_error *err)
         }
     }
     if (ok && !f->has_given_up && !f->is_lockstep)
-        f->finder = v; /* classes may become one again (fold_merge.c) */
+        f->finder = v; /* for merging (fold_merge.c) */
     else
         fold_finder_destroy(v, bodies);
     if (!ok)
@@ -820,7 +819,7 @@ uint16_t fold_path_between(fold_sim *f, uint32_t src, uint32_t dst)
         fold_give_up(f, "there is no route from rank %u to rank %u", src, dst);
         return 0;
     }
-    /* From the last one: ranks in a row have the same routes. */
+    /* Backwards: consecutive ranks have the same routes. */
     for (size_t i = f->path_count; i-- > 0;)
         if (same_path(&f->paths[i], &p))
             return (uint16_t)i;
@@ -856,13 +855,13 @@ void fold_count_messages(fold_sim *f,
 
 /* ---- families ---- */
 
-/* A family: the groups that the members of a class are in, at one link.
+/* A family: the groups of all members of a class, at one link.
  *
  *     class A: ranks 0 2 4 6      their tensor groups {0,1} {2,3} {4,5} {6,7}: one family,
  *     class B: ranks 1 3 5 7      of two classes, four groups and two members each
  *
- * All classes of a family meet in each phase, and all groups have the same composition, so one question
- * (fold_phase.c) answers for all of them. */
+ * All classes of a family meet in each phase, and all groups have the same composition, so one
+ * computation (fold_phase.c) serves all of them. */
 static bool list_classes(fold_sim *f, fold_family *y)
 {
     bool *has = orr_alloc(f->class_count, sizeof *has);
@@ -901,14 +900,13 @@ static fold_family *add_family(fold_sim *f, const fold_family *value)
     return y;
 }
 
-/* The first rank of the line that a rank is in. */
+/* The first rank of a rank's line. */
 static uint32_t line_of(const sys_dim *d, uint32_t rank)
 {
     return rank - rank / d->offset % d->count * d->offset;
 }
 
-/* The lines that members of this class are in, by their first ranks; NULL: all lines, or it has
- * failed. */
+/* The lines with members of this class, by their first ranks; NULL: all lines, or it has failed. */
 static bool list_lines(
     fold_sim *f, const sys_dim *d, const fold_class *c, uint32_t **out, uint32_t *count)
 {
@@ -937,8 +935,8 @@ static bool list_lines(
     return true;
 }
 
-/* Lines along a dimension are not listed unless a class is in some of them only: all lines of a
- * large network follow from offset and length. */
+/* Lines along a dimension are listed only if a class is in some of them: all lines of a large
+ * network follow from offset and length. */
 static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c)
 {
     const orr_sim *s = f->s;
@@ -950,8 +948,8 @@ static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c
     if (!list_lines(f, d, c, &lines, &count))
         return NULL;
     const uint64_t shape = (uint64_t)d->offset << 32 | d->count;
-    /* The class's first line tells its lines from those of other classes: classes that share a line
-     * share all. */
+    /* The first line distinguishes the lines of different classes: classes that share a line share
+     * all. */
     const uint64_t sum = mixed(shape) + (lines ? mixed(lines[0] + (uint64_t)1) : 0);
     for (size_t i = 0; i < f->family_count; i++)
         if (f->families[i]->is_line && f->families[i]->sum == sum) {
@@ -967,8 +965,8 @@ static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c
             y.ranks[(size_t)g * d->count + m] = lines[g] + m * d->offset;
     orr_free(lines);
     for (uint32_t k = 0; k < s->dims; k++) {
-        /* A line that is a whole dimension of the network: there one pair of neighbours tells the
-         * route of all. */
+        /* A line that is a whole dimension of the network: one pair of neighbours gives the route
+         * of all. */
         if (offset == d->offset && s->net_config.npus[k] == d->count &&
             s->net_ops == &orr__net_unaware) {
             y.is_dim = true;
@@ -979,7 +977,7 @@ static fold_family *add_lines(fold_sim *f, const sys_dim *d, const fold_class *c
     return f->s->code ? NULL : add_family(f, &y);
 }
 
-/* Lines of other classes are families of their own: they need not wait for each other. */
+/* Lines of other classes form their own families: they need not wait for each other. */
 fold_family *fold_line_family(fold_sim *f, fold_class *c, const sys_dim *d)
 {
     for (uint32_t i = 0; i < c->line_count; i++)
@@ -994,7 +992,7 @@ fold_family *fold_line_family(fold_sim *f, fold_class *c, const sys_dim *d)
 static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint32_t count)
 {
     const cfg_group *all = f->s->groups.groups;
-    /* A sum, as groups are sorted and distinct: the same set gives the same number, however it was
+    /* A sum, as groups are sorted and distinct: equal sets give equal numbers, however they were
      * found. */
     uint64_t sum = count;
     for (uint32_t i = 0; i < count; i++)
@@ -1019,12 +1017,12 @@ static fold_family *find_group_family(fold_sim *f, const uint32_t *groups, uint3
     return add_family(f, &y);
 }
 
-/* The groups of all members of a class, at this node. */
+/* The groups of all members of a class at this node. */
 fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
 {
     fold_class *c = fold_class_at(n);
     const uint32_t at = c->link_of[c->relation_of[place] - 1];
-    /* Once per link of a class: a step asks for it at every collective. */
+    /* Cached per link of a class: every collective needs it. */
     if (c->family[at])
         return c->family[at];
     uint32_t *groups = orr_alloc(c->count, sizeof *groups), count = 0;
@@ -1035,7 +1033,7 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
         const run_npu probe = {.sim = f->s, .rank = c->ranks[m], .graph = n->graph};
         const cfg_group *g;
         if (!sys_find_group(&probe, place, &g) || !g)
-            ok = false; /* find_others has seen it */
+            ok = false; /* reported by find_others */
         else
             groups[m] = (uint32_t)(g - f->s->groups.groups);
     }
@@ -1055,11 +1053,12 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
 
 /* ---- patterns ---- */
 
-/* Pairs of ranks whose routes are looked up one by one, over the whole run: some seconds. */
+/* Limit on pairs of ranks whose routes are looked up one by one, over the whole run: some
+ * seconds. */
 enum { MOST_PAIRS = 1 << 26 };
 
-/* Which route leads to each member, in one step of an algorithm.  Steps repeat from phase to phase:
- * each is looked up once for a family. */
+/* The route to each member in one step of an algorithm.  Steps repeat from phase to phase: each is
+ * looked up once per family. */
 const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
 {
     const orr_sim *s = f->s;
@@ -1074,7 +1073,7 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
         return NULL;
     }
     fold_pattern p = {0};
-    /* Every place of a ring, a switch or a fully connected dimension is like any other. */
+    /* Every position of a ring, a switch or a fully connected dimension is equivalent. */
     if (y->is_dim) {
         p.even =
             fold_path_between(f, fold_family_rank(y, 0, coll_times_source(step, 0, y->members)),
@@ -1109,9 +1108,9 @@ const fold_pattern *fold_pattern_of(fold_sim *f, fold_family *y, uint64_t step)
 
 /* ---- channels ---- */
 
-/* A channel is the messages of one class to another, at one relation: member by member the same
- * send meets the same receive.  Both sides find it by the sum of its pairs, whichever comes first;
- * where the two sides disagree about who belongs to it, the run is not folded. */
+/* A channel is the messages of one class to another, at one relation: the same send matches the
+ * same receive for every member.  Both sides find it by the sum of its pairs, whichever comes
+ * first; if the two sides disagree about its members, the run is not folded. */
 typedef struct tuple {
     uint32_t src, dst;
     int64_t tag;
@@ -1130,15 +1129,15 @@ static bool tuple_of(
     if (peer < 0 || peer >= (int64_t)f->s->npu_count || peer == rank ||
         (own != ORR_NO_VALUE && own != rank) || out->tag == ORR_NO_VALUE)
         return false;
-    /* As point_to_point in workload.c has it: tags that are equal on the wire are one channel. */
+    /* As in point_to_point of workload.c: tags that are equal on the wire share a channel. */
     out->tag = (int64_t)((uint64_t)out->tag % MSG_TAG_SPACE);
     out->src = is_send ? rank : (uint32_t)peer;
     out->dst = is_send ? (uint32_t)peer : rank;
     return true;
 }
 
-/* Two sums of different hashes: 128 bits stand for the set of pairs, in whatever order members have
- * them. */
+/* Sums of two different hashes: 128 bits identify the set of pairs, independent of the order of
+ * members. */
 static const uint64_t seeds[2] = {0xa0761d6478bd642fu, 0x589965cc75374cc3u};
 
 static uint64_t pair_hash(const tuple *t, uint64_t seed)
@@ -1151,11 +1150,12 @@ static uint64_t tag_hash(uint64_t hash, int64_t tag)
     return orr_hash_mix(hash ^ 0x8ebc6af09c88c6e3u, (uint64_t)tag ^ 0xe7037ed1a0b428dbu);
 }
 
-/* Messages of one source, destination and tag meet in order, so they must be of one channel. */
+/* Messages with equal source, destination and tag match in order, so they must belong to one
+ * channel. */
 static bool claim(fold_sim *f, uint64_t key, uint32_t mine, const tuple *t)
 {
     const uint32_t owner = orr_map_find(f->claims, key, 0);
-    /* The matcher of an unfolded run would join what two channels here keep apart. */
+    /* An unfolded run would match messages that two channels here keep apart. */
     if (owner && owner != mine)
         fold_give_up(f, "messages from rank %u to rank %u belong together in two ways", t->src,
                      t->dst);
@@ -1164,7 +1164,7 @@ static bool claim(fold_sim *f, uint64_t key, uint32_t mine, const tuple *t)
     return !fold_is_over(f);
 }
 
-/* The side that sends knows the routes, the side that receives who sends to whom. */
+/* The sending side knows the routes, the receiving side knows its senders. */
 static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t place)
 {
     uint16_t *path = orr_arena_take(f->arena, c->count * sizeof *path);
@@ -1207,7 +1207,7 @@ static bool see_receiver(fold_sim *f, fold_pairs *h, const fold_class *c, uint32
     return peer != NULL;
 }
 
-/* Both sides are known: which member sends to which. */
+/* Both sides are known: map receiving members to sending members. */
 static bool join_sides(fold_sim *f, fold_pairs *h)
 {
     const fold_class *to = &f->classes[h->to_class], *from = &f->classes[h->from_class];
@@ -1217,7 +1217,7 @@ static bool join_sides(fold_sim *f, fold_pairs *h)
         run_no_memory(f->s);
         return false;
     }
-    /* Each member must have one partner: the permutation below has to be one. */
+    /* Each member must have one partner, or the map below is not a permutation. */
     if (to->count != from->count) {
         fold_give_up(f, "a class sends to a class of another size");
         return false;
@@ -1230,7 +1230,7 @@ static bool join_sides(fold_sim *f, fold_pairs *h)
         source[m] = f->index_of[h->peer[m]];
         is_same = is_same && source[m] == m;
     }
-    /* NULL where member m receives from member m: times then need no permutation. */
+    /* NULL if member m receives from member m: times need no permutation. */
     h->source = is_same ? NULL : source;
     h->map = ++f->map_count;
     h->is_joined = true;
@@ -1273,7 +1273,7 @@ static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_
     fold_pairs *h = find_pairs(f, sum);
     if (!h)
         return NULL;
-    /* A channel has one sending class and one receiving class, and is found from either side
+    /* A channel has one sending class and one receiving class, and may be found from either side
      * first. */
     const uint32_t *side = is_send ? &h->from_class : &h->to_class;
     if (*side == RUN_NONE &&
@@ -1290,7 +1290,7 @@ static fold_pairs *pairs_of(fold_sim *f, fold_class *c, uint32_t place, bool is_
     return c->pairs[at] = h;
 }
 
-/* By sum, and where the first halves collide by the next key; both halves are compared. */
+/* By sum, with linear probing if the first halves collide; both halves are compared. */
 static fold_channel *find_channel(fold_sim *f, fold_pairs *pairs, const uint64_t sum[2])
 {
     uint64_t key = sum[0];
@@ -1312,7 +1312,7 @@ static fold_channel *find_channel(fold_sim *f, fold_pairs *pairs, const uint64_t
     return f->channels[f->channel_count++] = h;
 }
 
-/* A tag of its own for each member: the pairs with their tags are the channel. */
+/* A different tag per member: the channel is the pairs with their tags. */
 static fold_channel *tagged_channel(
     fold_sim *f, const fold_class *c, fold_pairs *pairs, uint32_t place, bool is_send)
 {
@@ -1323,7 +1323,7 @@ static fold_channel *tagged_channel(
             if (tuple_of(f, c->npu, place, is_send, c->ranks[m], &t))
                 sum[k] += tag_hash(pair_hash(&t, seeds[k]), t.tag);
     fold_channel *h = find_channel(f, pairs, sum);
-    if (!claim(f, tag_hash(pairs->number, -1), 2, &t)) /* all tags of these pairs are of one kind */
+    if (!claim(f, tag_hash(pairs->number, -1), 2, &t)) /* all tags of these pairs are per member */
         return NULL;
     for (uint32_t m = 0; h && is_send && m < c->count; m++)
         if (!tuple_of(f, c->npu, place, true, c->ranks[m], &t) ||
@@ -1348,8 +1348,8 @@ fold_channel *fold_channel_of(fold_sim *f, run_npu *n, uint32_t place, bool is_s
     tuple t;
     if (!tuple_of(f, n, place, is_send, n->rank, &t))
         return NULL;
-    /* One tag; a channel of tags that happen to be equal would have another sum, and pairs with
-     * both are refused. */
+    /* One common tag; a channel of tags that happen to be equal would have another sum, and pairs
+     * with both are refused. */
     if (!claim(f, tag_hash(pairs->number, -1), 1, &t))
         return NULL;
     const uint64_t sum[2] = {tag_hash(pairs->sum[0], t.tag), tag_hash(pairs->sum[1], t.tag)};

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_events.c - the pending events of classes, and in which order they run.
+/* fold_events.c - the pending events of classes, and their order.
  *
- * Events run by their earliest member.  That is safe: what an event causes is not earlier than
- * itself, so an event that is before another for all members cannot come up after the other has
- * run.  Among the pending events of one class the one that runs must be first for *every* member;
- * where some have it first and some do not, the class is split.
+ * Events run by their earliest member.  That is safe: the effects of an event are not earlier than
+ * itself, so an event that precedes another for all members cannot appear after the other has run.
+ * Among the pending events of one class the one that runs must be first for *every* member; if it
+ * is first for some only, the class is split.
  *
  * Events of one member at one tick: their order is that in which they were scheduled, and all
  * timers of the tick run in the place of the first (clock.h).  An event here knows how long before
- * its time it was scheduled (its lag), so the longer lag goes first; equal lags are ordered only
- * where both were scheduled by the same rank, one after the other: two timers of nodes, two sends,
- * or phases that began together and do the same.  What this does not decide is tried out: if the
- * nodes that start next are the same in every order of the events, the order does not matter; unless
- * one of those nodes is over at once (fold_timer). */
+ * its time it was scheduled (its lag): the longer lag goes first; equal lags are ordered only if
+ * both were scheduled by the same rank, one after the other: two timers of nodes, two sends, or
+ * equal phases that began together.  Undecided cases are tried out: if the same nodes start next in
+ * every order of the events, the order does not matter, unless one of those nodes takes no time
+ * (fold_timer). */
 #include "fold_impl.h"
 
 #include "base/arithmetic.h"
 #include "trace/attrs.h"
 
-/* MOST_TIED: 24 orders; five events would be 120, each of them a walk through the nodes that
- * start. */
+/* MOST_TIED: 24 orders; five events would be 120, each a walk through the nodes that start. */
 enum { NO_EVENT_YET = UINT8_MAX, MOST_TIED = 4, MOST_STARTED = 32 };
 
 typedef enum order { BEFORE, AFTER, UNKNOWN, CROSSED } order;
@@ -29,7 +28,7 @@ static bool is_timer(const fold_event *e)
     return e->kind != FOLD_ARRIVAL;
 }
 
-/* Both are phases that began together, in the same order everywhere, and are alike. */
+/* Both phases began together, in the same order on every rank, and are equal. */
 static order phase_order(const fold_event *e, const fold_event *g)
 {
     const fold_meeting *a = e->meeting, *b = g->meeting;
@@ -56,7 +55,7 @@ static bool has_same_lag(const fold_event *e, const fold_event *g)
            e->lag_least == g->lag_least;
 }
 
-/* The timers of a tick run together, from the place of the first on: the longest lag of any of them
+/* The timers of a tick run together, at the position of the first: the longest lag of any of them
  * counts. */
 static order timers_against(const fold_sim *f,
                             const fold_class *c,
@@ -73,13 +72,13 @@ static order timers_against(const fold_sim *f,
     }
     if (least > arrival->lag_most)
         return BEFORE;
-    /* A phase that runs may have timers of its own at this tick. */
+    /* A running phase may have its own timers at this tick. */
     const bool may_be_earlier = c->phases > 0 || timer->kind == FOLD_PHASE_END || most == 0;
     return !may_be_earlier && most < arrival->lag_least ? AFTER : UNKNOWN;
 }
 
-/* Set by the rank when its number was given: of a node, or of a phase that waits for nothing but
- * its first timer. */
+/* Set by the rank at the time it was numbered: of a node, or of a phase that waits only for its
+ * first timer. */
 static bool is_own_timer(const fold_event *e)
 {
     return e->kind == FOLD_TIMER || (e->kind == FOLD_PHASE_END && e->is_own);
@@ -90,8 +89,8 @@ static order turned(order o)
     return o == BEFORE ? AFTER : o == AFTER ? BEFORE : o;
 }
 
-/* What the clock does within a tick (clock.h), as far as lags and numbers tell; UNKNOWN where they
- * do not. */
+/* The order of the clock within a tick (clock.h), as far as lags and numbers determine it; else
+ * UNKNOWN. */
 static order tie_order(const fold_sim *f,
                        const fold_class *c,
                        const fold_event *e,
@@ -99,7 +98,7 @@ static order tie_order(const fold_sim *f,
 {
     if (is_timer(e) != is_timer(g))
         return is_timer(e) ? timers_against(f, c, e, g) : turned(timers_against(f, c, g, e));
-    /* Phases that are alike have, for each member, the same lag. */
+    /* Equal phases have the same lag, for each member. */
     const order o = by_lag(e, g);
     const order alike = o == UNKNOWN ? phase_order(e, g) : UNKNOWN;
     if (alike != UNKNOWN)
@@ -118,14 +117,14 @@ static const sys_stream *stream_of(const fold_event *e)
     return e->kind == FOLD_PHASE_END ? e->call.context : NULL;
 }
 
-/* Where a phase runs; NO_SLOT: it is another event. */
+/* The slot of a phase; NO_SLOT: not a phase. */
 static uint8_t slot_of(const fold_class *c, const fold_event *e)
 {
     const sys_stream *st = stream_of(e);
     return st ? c->npu->graph->slot[st->set->place] : FOLD_NO_SLOT;
 }
 
-/* Two events of a class that could be in each other's way. */
+/* Do two events of a class compete? */
 static bool are_rivals(const fold_sim *f,
                        const fold_class *c,
                        const fold_event *a,
@@ -134,7 +133,8 @@ static bool are_rivals(const fold_sim *f,
     return !f->is_loose || (a->kind == FOLD_PHASE_END && slot_of(c, a) == slot_of(c, b));
 }
 
-/* Of two events of a class, for all members.  CROSSED: it depends on the member, *sign says how. */
+/* The order of two events of a class for all members.  CROSSED: it depends on the member, see
+ * *sign. */
 static order order_of(
     fold_sim *f, const fold_class *c, const fold_event *e, const fold_event *g, fold_val *sign)
 {
@@ -150,7 +150,7 @@ static order order_of(
     const order tie = least == 0 || most == 0 ? tie_order(f, c, e, g) : UNKNOWN;
     if ((least == 0 && most == 0) || (least == 0 && tie == BEFORE) || (most == 0 && tie == AFTER))
         return tie;
-    /* Positive for those that have `e` first: they become a class of their own. */
+    /* Positive for members with `e` first: they become a separate class. */
     *sign = most > 0 ? apart : fold_sub(f->times, (fold_val){0, 0, 0}, apart);
     return CROSSED;
 }
@@ -163,7 +163,7 @@ static void lose_order(fold_sim *f, const fold_class *c)
 
 /* ---- scheduling ---- */
 
-/* What a class has done cannot be undone: a new event must come after its last one. */
+/* A class cannot roll back: a new event must come after its last one. */
 static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
 {
     fold_val sign;
@@ -208,12 +208,12 @@ void fold_put_event(fold_sim *f, const fold_event *value)
         }
         i = (uint32_t)f->event_count++;
     }
-    /* Bases are added and subtracted freely: far from the ends of the range no sum wraps. */
+    /* Bases are added and subtracted freely: far from the limits of the type no sum wraps. */
     if (value->at.base < 0 || (uint64_t)value->at.base >= ORR_TICKS_FAR) {
         fold_give_up(f, "a time is out of range");
         return;
     }
-    /* By the earliest member: see above. */
+    /* Keyed by the earliest member: see above. */
     if (!orr_heap_push(&f->queue, (uint64_t)value->at.base, i)) {
         run_no_memory(f->s);
         return;
@@ -232,8 +232,8 @@ void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, ui
         fold_give_up(f, "a time is out of range");
         return;
     }
-    /* It joins the timers of its tick, and so may run before an arrival that the trial had before
-     * or behind all of them. */
+    /* It joins the timers of its tick, and so may run before an arrival that the trial placed
+     * before or after all of them. */
     if (delay == 0 && c->has_tried && c->tried_at.base == c->now.base &&
         c->tried_at.by == c->now.by) {
         lose_order(f, c);
@@ -250,11 +250,10 @@ void fold_timer(run_npu *n, uint64_t delay, clk_action action, void *context, ui
 
 /* ---- does the order matter? ----
  *
- * A dry run of the completions: which nodes start, and in which order.  Small sets stand beside the
- * real state. */
+ * A dry run of the completions: which nodes start, and in which order. */
 
-/* A trial never touches the rank: it keeps what the completions would change beside it, in small
- * lists.  A trial that outgrows them says nothing, and the order counts as unknown. */
+/* A trial never modifies the rank: it keeps the changes in small lists beside it.  A trial that
+ * outgrows them is abandoned, and the order counts as unknown. */
 typedef struct trial {
     const run_npu *n;
     uint32_t occupant[WORK_SLOTS];
@@ -287,7 +286,7 @@ static void try_end(trial *t, uint32_t place)
             return;
         }
         t->touched[t->touched_count++] = child;
-        /* The last parent of it, of all that end in this trial. */
+        /* All remaining parents end in this trial. */
         if (t->n->waiting_for[child] == ended)
             t->added[t->added_count++] = child;
     }
@@ -295,7 +294,7 @@ static void try_end(trial *t, uint32_t place)
 
 static uint32_t next_ready(const trial *t, unsigned slot, uint32_t from)
 {
-    /* What is ready, less what the trial has started, and what it has made ready. */
+    /* Ready nodes, minus those the trial has started, plus those it has made ready. */
     uint32_t best = orr_bitset_next(&t->n->ready[slot], from);
     while (best != RUN_NONE && is_in(t->removed, t->removed_count, best))
         best = orr_bitset_next(&t->n->ready[slot], best + 1);
@@ -323,7 +322,7 @@ static void try_issue(trial *t)
             const int64_t *size = g->t->columns.tensor_size;
             if (t->removed_count == MOST_STARTED || type == ORR_NODE_INVALID || !size ||
                 size[g->node[best]] == 0) {
-                t->is_too_much = true; /* nodes that are over on the spot */
+                t->is_too_much = true; /* nodes that take no time */
                 return;
             }
         }
@@ -335,7 +334,7 @@ static void try_issue(trial *t)
     }
 }
 
-/* The node that this event completes; NONE: a phase that is not the last of its collective. */
+/* The node completed by this event; NONE: a phase that is not the last of its collective. */
 static uint32_t completed(const fold_event *e)
 {
     const sys_stream *st = stream_of(e);
@@ -386,7 +385,7 @@ static uint32_t queue_at(const sys_stream *st, uint32_t phase)
     return phase < st->phase_count ? st->phases[phase].queue : RUN_NONE;
 }
 
-/* Two phases touch different queues, now and next, and belong to different collectives or are not
+/* Two phases use different queues, now and next, and belong to different collectives or are not
  * their last. */
 static bool are_apart(const sys_stream *a, const sys_stream *b)
 {
@@ -396,12 +395,12 @@ static bool are_apart(const sys_stream *a, const sys_stream *b)
         for (unsigned k = 0; k < 2; k++)
             if (x[i] == y[k] && x[i] != RUN_NONE)
                 return false;
-    /* Of one collective the last two phases would both be the one that ends it. */
+    /* The last two phases of one collective: either could be the one that ends it. */
     return a->set != b->set || x[1] != RUN_NONE || y[1] != RUN_NONE;
 }
 
-/* Are the same nodes started in the same order, whichever of these events comes first?  Then what
- * follows is the same, since all of them are at one time for every member. */
+/* Do the same nodes start in the same order, whichever of these events comes first?  Then the
+ * outcome is the same, since all of them happen at one time for every member. */
 static bool order_is_immaterial(const fold_class *c, fold_event *const *events, uint32_t count)
 {
     uint32_t turn[MOST_TIED] = {0}, phases = 0;
@@ -417,7 +416,8 @@ static bool order_is_immaterial(const fold_class *c, fold_event *const *events, 
                 return false;
     }
     try_order(c->npu, events, turn, count, &first);
-    /* A collective that starts while a phase ends meets queues that this trial does not know. */
+    /* A collective that starts while a phase ends depends on queues that this trial does not
+     * model. */
     if (first.is_too_much || (phases && first.starts_collective))
         return false;
     while (next_permutation(turn, count)) {
@@ -431,9 +431,9 @@ static bool order_is_immaterial(const fold_class *c, fold_event *const *events, 
 
 /* ---- the next event ---- */
 
-/* The first of a class's pending events; NULL: it has given up. Two passes: the first finds the
- * event that the order puts first among those that begin together; the second holds it against
- * every rival, also later ones, since for some members another may be earlier. */
+/* The first of a class's pending events; NULL: given up. Two passes: the first finds the event that
+ * the order puts first among those that begin together; the second compares it with every rival,
+ * also later ones, since for some members another may be earlier. */
 static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
 {
     fold_event *tied[MOST_TIED];
@@ -441,8 +441,8 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
     fold_val sign;
     for (uint32_t i = c->first_event; i != RUN_NONE; i = f->events[i].next) {
         fold_event *e = &f->events[i];
-        /* The queue gives one of those whose earliest members come together: which of them is first
-         * is found here. */
+        /* The heap returns any of the events with the same earliest time: the first is selected
+         * here. */
         if (e != best && e->at.base == best->at.base && are_rivals(f, c, best, e) &&
             order_of(f, c, best, e, &sign) == AFTER)
             best = e;
@@ -453,8 +453,8 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
         if (e == best || !are_rivals(f, c, best, e))
             continue;
         const order o = order_of(f, c, best, e, &sign);
-        /* What is decided by trying orders out is not on the tape: times of another step could make
-         * it matter. */
+        /* Decisions by trial are not on the tape: with the times of another step the order could
+         * matter. */
         if (o == UNKNOWN)
             fold_tape_break(f);
         else
@@ -485,14 +485,14 @@ static fold_event *choose(fold_sim *f, fold_class *c, fold_event *best)
 static void take(fold_sim *f, fold_class *c, const fold_event *e)
 {
     uint32_t *at = &c->first_event;
-    /* Few are pending for a class: a few timers, and one event for each phase under way. */
+    /* Few are pending per class: a few timers, and one event per running phase. */
     while (&f->events[*at] != e)
         at = &f->events[*at].next;
     *at = e->next;
 }
 
-/* The event with the earliest member leaves the queue; another of its class and tick may have to go
- * before it. */
+/* Pops the event with the earliest member; another one of its class and tick may have to run
+ * first. */
 bool fold_step(fold_sim *f)
 {
     orr_heap_entry entry;
@@ -507,17 +507,17 @@ bool fold_step(fold_sim *f)
     fold_event *popped = &f->events[entry.value];
     fold_class *c = &f->classes[popped->class_index];
     fold_event *e = popped;
-    /* The only one of its class has no rivals. */
+    /* The only event of its class has no rivals. */
     if (popped->next != RUN_NONE || &f->events[c->first_event] != popped)
         e = choose(f, c, popped);
     if (!e)
         return false;
     take(f, c, e);
     e->is_pending = false;
-    /* A copy: running it schedules others, for which events may move. */
+    /* A copy: running it schedules others, and the array may be reallocated. */
     const fold_event now = *e;
-    /* Another one ran: the entry that was popped goes back, and the one that ran is dropped when it
-     * comes up. */
+    /* Another one ran: push the popped entry back; that of the event that ran is dropped when it is
+     * popped. */
     if (e == popped) {
         e->next = f->free_event;
         f->free_event = entry.value;
@@ -527,7 +527,7 @@ bool fold_step(fold_sim *f)
     }
     c->now = c->event_at = now.at;
     c->last = now;
-    c->last.meeting = NULL; /* it may be used again */
+    c->last.meeting = NULL; /* it may be reused */
     fold_tape_turn(f, c);
     f->running = c;
     f->events_run++;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_figures.c - the figures of nodes and ranks, from the log of a class, once it has run:
- * what note_start and note_end of workload.c and the hooks of watch.c sum up as a rank goes
- * along.
+/* fold_figures.c - statistics of nodes and ranks from the log of a class, after the run: what
+ * note_start and note_end of workload.c and the hooks of watch.c accumulate during an unfolded run.
  *
- * Members of a class may come to their events in different orders, so sums over time are made
- * member by member: but for a *window* in which all members do the same at the same time, up to
- * what each is later than the others, and that once for members with the same times.  Cost: nodes
- * of the class, and different members x nodes out of the window. */
+ * Members of a class may have their events in different orders, so sums over time are made per
+ * member, except in a *window* where all members do the same up to a constant delay; members with
+ * equal times are summed once.  Cost: nodes of the class, plus distinct members x nodes outside the
+ * window. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -32,7 +31,7 @@ void fold_node_end(run_npu *n, uint32_t place)
     if (n->sim->fold->may_merge)
         fold_merge_note(c, place, true);
     fold_log_end(c, place);
-    /* Rows are in the order in which they come up. */
+    /* Rows are created in order of appearance. */
     if (work_class_of(n, place) == WORK_COMMUNICATES && !watch_tally_of(n, place))
         run_no_memory(n->sim);
 }
@@ -42,11 +41,11 @@ void fold_rank_end(run_npu *n)
     n->sim->finished += fold_class_at(n)->count;
 }
 
-/* ---- one member, or all that have the same times ---- */
+/* ---- one member, or all with the same times ---- */
 
 typedef struct interval {
     int64_t start, end;
-    int64_t flows; /* from then on its data could flow */
+    int64_t flows; /* when its data could start to flow */
     uint32_t step;
 } interval;
 
@@ -60,57 +59,55 @@ typedef struct piece {
 /* Where the time of a member went. */
 typedef struct usage {
     int64_t compute, comm, host, memory, busy, wall;
-    int64_t comm_until, busy_until; /* up to here the time is counted */
-    /* By watch_use: time in this use or one that goes before it.  So a moment counts once, for the
+    int64_t comm_until, busy_until; /* time is counted up to here */
+    /* By watch_use: time in this use or one of higher precedence.  So a moment counts once, for the
      * first that applies. */
     int64_t upto[WATCH_USES], upto_until[WATCH_USES];
-    int64_t flowing,
-        flowing_until; /* communication whose data could flow, beside computing or not */
+    int64_t flowing, flowing_until; /* communication with data flowing, overlapped or not */
 } usage;
 
-/* What is asked of a step again and again, once for each of the members that differ. */
+/* Properties of a step, computed once and used for each distinct member. */
 typedef struct facts {
     uint64_t bytes;
-    uint32_t tally; /* of all communication alike; NONE: it is none */
+    uint32_t tally; /* of equal communication; NONE: not communication */
     int8_t kind;    /* work_class_of */
     bool is_host, is_memory, is_in_slot;
     uint8_t use, held_use; /* watch_use */
 } facts;
 
-/* Times of a member are counted from its own *delay* on: the spread that most times have.  Those
- * are even then, the same for all members:
+/* Times of a member are relative to its *delay*: the spread shared by most times.  These are then
+ * even, i.e. equal for all members:
  *
  *     member 0   ==|-comm-|====compute====|--comm--|==compute==
  *     member 1   =|-comm--|====compute====|---comm---|==compute==
- *                         |<--- window -->  no time in it is not even
+ *                         |<--- window -->  only even times inside
  *
- * What is in the window is summed once; the rest once for each set of members with the same
- * times. */
+ * The window is summed once; the rest once per set of members with equal times. */
 typedef struct sweep {
     fold_sim *f;
     fold_class *c;
-    uint32_t delay;     /* a spread; 0: none is later than another */
-    uint32_t like_flow; /* the same spread among those of flows; NONE: it is not there */
-    int64_t lo, hi;     /* the window: no time that is not even is within */
-    uint32_t member;    /* whose times are looked at; even times are those of all */
+    uint32_t delay;     /* a spread; 0: no member is delayed */
+    uint32_t like_flow; /* the same spread in the table of flows; NONE: not there */
+    int64_t lo, hi;     /* the window: only even times inside */
+    uint32_t member;    /* whose times are used; even times are those of all */
     interval *list;     /* in the order in which they start */
     size_t count;
     piece *pieces; /* likewise; NULL: times are not split */
     size_t piece_count;
     const facts *facts; /* by step */
-    /* On the device, one after the other: those before the window, in it, and after it; and how
-     * long those are that lie between the first in the window and each of them. */
+    /* On the device, in sequence: those before, in and after the window; and for each the compute
+     * time since the first in the window. */
     interval *compute;
     int64_t *before;
-    size_t compute_first, compute_count;  /* of those that are looked at */
+    size_t compute_first, compute_count;  /* of the current part */
     size_t early, core_first, core_count; /* before the window, and in it */
-    size_t near;                          /* where the time on the device was looked up last */
+    size_t near;                          /* index of the last lookup, as a hint */
 } sweep;
 
 /* Before all times, and far enough from the end of the range that differences do not wrap. */
 #define LONG_AGO (INT64_MIN / 4)
 
-/* Equal starts by step: a total order, so that nothing depends on how it is sorted. */
+/* Ties by step: a total order, so that the result does not depend on the sort. */
 static int by_start(const void *a, const void *b)
 {
     const interval *x = a, *y = b;
@@ -119,7 +116,7 @@ static int by_start(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* They come nearly in order. */
+/* Insertion sort: nearly sorted input. */
 static void sort_intervals(interval *list, size_t count)
 {
     size_t moves = 0;
@@ -134,7 +131,7 @@ static void sort_intervals(interval *list, size_t count)
             moves++;
         }
         list[k] = one;
-        /* No longer nearly in order: a sort from scratch is cheaper. */
+        /* Not nearly sorted: a full sort is cheaper. */
         if (moves > 8 * count) {
             qsort(list, count, sizeof *list, by_start);
             return;
@@ -144,14 +141,14 @@ static void sort_intervals(interval *list, size_t count)
 
 enum { NEAR = 16 };
 
-/* How many start before t.  Steps are looked at in the order of time: mostly it is near what was
- * asked last. */
+/* How many start before t.  Lookups come in time order, so the previous result is a good first
+ * guess. */
 static size_t computes_before(const sweep *v, int64_t t)
 {
     const interval *list = v->compute + v->compute_first;
     size_t low = v->near > NEAR ? v->near - NEAR : 0;
     size_t high = v->compute_count - low > 2 * NEAR ? low + 2 * NEAR : v->compute_count;
-    /* It was not near: the whole list is searched. */
+    /* Bad guess: search the whole list. */
     if (low > 0 && list[low - 1].start >= t)
         low = 0;
     if (high < v->compute_count && list[high].start < t)
@@ -166,7 +163,7 @@ static size_t computes_before(const sweep *v, int64_t t)
     return low;
 }
 
-/* Time on the device before t, from some moment on. */
+/* Device time before t, relative to a fixed moment. */
 static int64_t compute_before(sweep *v, int64_t t)
 {
     if (v->compute_count == 0)
@@ -202,7 +199,7 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
         const watch_tally *t = watch_tally_of(n, place);
         if (!t)
             return false;
-        /* By number: rows may move when another kind is met. */
+        /* By index: rows may move when another kind is added. */
         out[i].tally = (uint32_t)(t - n->sim->watch->tallies);
         out[i].bytes =
             col->comm_size && col->comm_size[node] > 0 ? (uint64_t)col->comm_size[node] : 0;
@@ -210,7 +207,7 @@ static bool find_facts(run_npu *n, const fold_log *l, facts *out)
     return true;
 }
 
-/* A node has ended on `weight` ranks. */
+/* Accounts for a node that ended on `weight` ranks. */
 static void count_step(sweep *v, const interval *at, uint32_t weight, usage *d)
 {
     const facts *step = &v->facts[at->step];
@@ -236,14 +233,14 @@ static void count_step(sweep *v, const interval *at, uint32_t weight, usage *d)
     }
 }
 
-/* In the order of time: what an interval adds to those before it. */
+/* In time order: what an interval adds to the union of the previous ones. */
 static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, usage *d)
 {
     const int64_t start = at->start > from ? at->start : from, end = at->end < to ? at->end : to;
     const int k = v->facts[at->step].kind;
     if (end <= start)
         return;
-    /* Intervals come by start, so a union is a running end. */
+    /* Intervals are sorted by start, so a union is a running end. */
     if (end > d->busy_until) {
         d->busy += end - (start > d->busy_until ? start : d->busy_until);
         d->busy_until = end;
@@ -256,7 +253,7 @@ static void cover(const sweep *v, const interval *at, int64_t from, int64_t to, 
         d->compute += end - start;
 }
 
-/* ---- what a rank does with its time ---- */
+/* ---- where a rank's time goes ---- */
 
 static int by_piece_start(const void *a, const void *b)
 {
@@ -266,7 +263,7 @@ static int by_piece_start(const void *a, const void *b)
     return x->step < y->step ? -1 : x->step > y->step;
 }
 
-/* They come nearly in order. */
+/* Insertion sort: nearly sorted input. */
 static void sort_pieces(piece *list, size_t count)
 {
     size_t moves = 0;
@@ -291,7 +288,7 @@ static void add_pieces(sweep *v, const interval *at)
     const facts *step = &v->facts[at->step];
     if (!v->pieces)
         return;
-    /* Up to where data flows it waits; from there on it communicates. */
+    /* It waits until data flows, then communicates. */
     if (step->use == WATCH_EXPOSED && at->flows > at->start)
         v->pieces[v->piece_count++] = (piece){at->start, at->flows, at->step, step->held_use};
     v->pieces[v->piece_count++] =
@@ -306,15 +303,15 @@ static void cover_up_to(int64_t start, int64_t end, int64_t *sum, int64_t *until
     *until = end;
 }
 
-/* In the order of time, between two times. */
+/* In time order, between two times. */
 static void spend(sweep *v, int64_t from, int64_t to, usage *d)
 {
     sort_pieces(v->pieces, v->piece_count);
     for (size_t i = 0; i < v->piece_count; i++) {
         const piece *p = &v->pieces[i];
         const int64_t start = p->start > from ? p->start : from, end = p->end < to ? p->end : to;
-        /* A moment in one use is in all unions from there on; the difference of two neighbours is
-         * then what counts for one use alone. */
+        /* A moment in one use belongs to all unions from there on; the difference of two neighbours
+         * is the time of one use alone. */
         for (unsigned u = p->use; u < WATCH_USES; u++)
             cover_up_to(start, end, &d->upto[u], &d->upto_until[u]);
         if (p->use == WATCH_EXPOSED)
@@ -329,7 +326,7 @@ static bool is_even(const sweep *v, fold_val at)
     return at.by == v->delay;
 }
 
-/* Of a member, or of all where times are even. */
+/* Of a member, or of all if times are even. */
 static int64_t time_at(const sweep *v, fold_val at, uint32_t member)
 {
     return is_even(v, at) ? at.base
@@ -342,7 +339,7 @@ static int64_t end_of(const sweep *v, const fold_logged *step, uint32_t member)
     if (step->has_ended)
         return time_at(v, step->end, member);
     const int64_t start = time_at(v, step->start, member);
-    return v->c->now.base > start ? v->c->now.base : start; /* under way */
+    return v->c->now.base > start ? v->c->now.base : start; /* still running */
 }
 
 static bool has_flow(const sweep *v, size_t step)
@@ -386,7 +383,7 @@ static bool is_counted(const sweep *v, const fold_logged *step)
            is_even(v, step->start) && step->start.base >= v->lo && step->start.base < v->hi;
 }
 
-/* How long computing takes between the first in the window and each of these. */
+/* Compute time from the first node in the window to each of these. */
 static void sum_compute(sweep *v, size_t first, size_t end)
 {
     sort_intervals(v->compute + first, end - first);
@@ -396,8 +393,7 @@ static void sum_compute(sweep *v, size_t first, size_t end)
                            : v->before[i - 1] + v->compute[i - 1].end - v->compute[i - 1].start;
 }
 
-/* Before the window sums run backwards from it: they are negative, and only differences are
- * used. */
+/* Before the window sums run backwards: they are negative, and only differences are used. */
 static void sum_compute_back(sweep *v, size_t first)
 {
     sort_intervals(v->compute + first, v->core_first - first);
@@ -434,7 +430,8 @@ static void sweep_together(sweep *v, usage *d)
         if (is_counted(v, &l->steps[v->list[i].step]))
             count_step(v, &v->list[i], v->c->count, d);
     }
-    /* Of those that reach beyond the window only a part was here: they are in the other list. */
+    /* Steps that extend beyond the window were only partly counted here: keep them in the other
+     * list. */
     size_t kept = v->core_first;
     for (size_t i = v->core_first; i < end_of_compute; i++)
         if (is_counted(v, &l->steps[v->compute[i].step]))
@@ -451,7 +448,7 @@ static void cover_rest(sweep *v, int64_t from, int64_t to, usage *d)
         cover(v, &v->list[i], from, to, d);
 }
 
-/* Out of the window, for a member and those like it. */
+/* Outside the window, for a member and those equal to it. */
 static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32_t weight, usage *d)
 {
     const fold_log *l = &v->c->log;
@@ -473,8 +470,7 @@ static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32
     sum_compute(v, core_end, last);
     v->compute_count = last - v->compute_first;
     sort_intervals(v->list, v->count);
-    /* The window's own ends are forgotten: what is before it comes next, and unions go forward in
-     * time. */
+    /* Forget the window's ends: the part before it comes next, and unions advance in time. */
     d->busy_until = d->comm_until = d->flowing_until = LONG_AGO;
     for (unsigned u = 0; u < WATCH_USES; u++)
         d->upto_until[u] = LONG_AGO;
@@ -493,7 +489,7 @@ static void put_member(const sweep *v, uint32_t member, const usage *d)
     const uint32_t rank = v->c->ranks[member];
     orr_sim_rank_result *r = &f->results[rank];
     *r = n->result;
-    /* Back from its own clock to that of all. */
+    /* Back from the member's clock to the common one. */
     const int64_t later = v->delay ? fold_spread(f->times, v->delay)[member] : 0;
     r->wall = d->wall ? (uint64_t)(d->wall + later) - f->s->rounds.origin : 0;
     r->finished_at = n->result.finished_at != ORR_NEVER ? r->wall : ORR_NEVER;
@@ -506,12 +502,12 @@ static void put_member(const sweep *v, uint32_t member, const usage *d)
         return;
     for (unsigned u = 0; u < WATCH_USES; u++)
         f->spent[rank][u] = (uint64_t)(d->upto[u] - (u ? d->upto[u - 1] : 0));
-    /* What is in both, of computing and communication. */
+    /* Overlap of computation and communication. */
     f->spent[rank][WATCH_USES] =
         (uint64_t)(d->upto[WATCH_COMPUTE] + d->flowing - d->upto[WATCH_EXPOSED]);
 }
 
-/* ---- which members have the same times ---- */
+/* ---- members with equal times ---- */
 
 typedef struct like {
     /* a hash of all times, relative to the first */
@@ -527,7 +523,7 @@ static int by_times(const void *a, const void *b)
     return x->member < y->member ? -1 : x->member > y->member;
 }
 
-#define OF_FLOWS (UINT64_C(1) << 32) /* its spreads have numbers of their own */
+#define OF_FLOWS (UINT64_C(1) << 32) /* flow spreads have separate numbers */
 
 static int64_t spread_at(const sweep *v, uint64_t by, uint32_t member)
 {
@@ -542,7 +538,7 @@ static bool is_even_spread(const sweep *v, uint64_t by)
     return by & OF_FLOWS ? is_even_flow(v, (uint32_t)by) : (uint32_t)by == v->delay;
 }
 
-/* Those of a step that are not even; returns how many. */
+/* The uneven times of a step; returns how many. */
 static unsigned uneven_of(const sweep *v, size_t i, uint64_t by[3], int64_t base[3])
 {
     const fold_logged *step = &v->c->log.steps[i];
@@ -561,7 +557,7 @@ static unsigned uneven_of(const sweep *v, size_t i, uint64_t by[3], int64_t base
     return count;
 }
 
-/* Times are told apart by a hash of 64 bits over all of them. */
+/* Times are compared by a 64-bit hash over all of them. */
 static void add_times(const sweep *v, like *all, uint64_t by)
 {
     for (uint32_t m = 0; m < v->c->count; m++)
@@ -569,8 +565,8 @@ static void add_times(const sweep *v, like *all, uint64_t by)
                                     (uint64_t)spread_at(v, by, m) ^ 0xe7037ed1a0b428dbu);
 }
 
-/* Members with the same times out of the window are swept together.  Only spreads are hashed, each
- * once: bases are the same for all members. */
+/* Members with equal times outside the window are processed together.  Only spreads are hashed,
+ * each once: bases are common to all members. */
 static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
 {
     like *all = orr_alloc(v->c->count, sizeof *all);
@@ -600,7 +596,7 @@ static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
 
 /* ---- the window ---- */
 
-/* The spread that most steps begin with; 0: one is under way, which ends now for all. */
+/* The spread of most starts; 0: one step is still running, which ends now for all. */
 static bool find_delay(sweep *v)
 {
     const fold_log *l = &v->c->log;
@@ -632,8 +628,7 @@ static bool find_delay(sweep *v)
     return ok;
 }
 
-/* From the first to the last member's time, of one that is not even; a window may not overlap
- * any. */
+/* Extent of an uneven time, from the first to the last member; the window may not overlap any. */
 typedef struct smear {
     int64_t from, to;
 } smear;
@@ -644,7 +639,7 @@ static int by_from(const void *a, const void *b)
     return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* The times of all members that are not even, by base and spread. */
+/* All uneven times, by base and spread. */
 static bool list_smears(const sweep *v, smear **out, size_t *count)
 {
     orr_map *place = orr_map_create(0);
@@ -663,7 +658,7 @@ static bool list_smears(const sweep *v, smear **out, size_t *count)
                 ok = orr_grow(&known, &room, kinds + 1) && orr_map_put(place, by[k], at, NULL);
                 if (!ok)
                     break;
-                /* The extent of a spread is found once; each step then adds its own base. */
+                /* The extent of a spread is computed once; each step then adds its base. */
                 smear *of = &known[kinds++];
                 *of = (smear){INT64_MAX, INT64_MIN};
                 for (uint32_t m = 0; m < v->c->count; m++) {
@@ -703,7 +698,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The gap between times that are not even in which most steps begin.  False: out of memory. */
+/* The gap between uneven times in which most steps begin.  False: out of memory. */
 static bool find_window(sweep *v)
 {
     const fold_log *l = &v->c->log;
@@ -727,15 +722,15 @@ static bool find_window(sweep *v)
             qsort(starts, starts_count, sizeof *starts, by_value);
         qsort(list, count, sizeof *list, by_from);
     }
-    /* One pass over the smears by their starts: `until` is where the last of those so far ends, so
-     * what is between it and the next is a gap. */
+    /* One pass over the smears sorted by start: `until` is the end of those so far, so the gap
+     * before the next one starts there. */
     int64_t until = LONG_AGO;
     for (size_t i = 0; ok && count && i <= count; i++) {
         const int64_t next = i < count ? list[i].from : INT64_MAX;
         const size_t within = next > until ? earlier(starts, starts_count, next) -
                                                  earlier(starts, starts_count, until)
                                            : 0;
-        /* Of equal gaps the first, so that the same run always has the same window. */
+        /* Of equal gaps the first, so that the result is deterministic. */
         if (i == 0 || within > most) {
             most = within;
             v->lo = until;
@@ -749,7 +744,7 @@ static bool find_window(sweep *v)
     return ok;
 }
 
-/* Tokens that the class made. */
+/* Tokens generated by the class. */
 static void count_served(const fold_sim *f, const fold_class *c)
 {
     const run_npu *n = c->npu;
@@ -765,7 +760,7 @@ static void count_served(const fold_sim *f, const fold_class *c)
     }
 }
 
-/* Members that do the same out of the window, too, at once. */
+/* Members with equal times outside the window at once. */
 static bool put_rest(sweep *v, const uint32_t *rest, size_t rest_count, const usage *d)
 {
     const fold_class *c = v->c;
@@ -836,8 +831,8 @@ static int by_time(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* By time, and of one time by rank: the order of events within a tick is not known here, and no
- * fact about the machine. */
+/* By time, then by rank: the order of events within a tick is not known here, and has no physical
+ * meaning. */
 bool fold_put_finish_order(orr_sim *s)
 {
     finish *list = orr_alloc(s->npu_count, sizeof *list);
@@ -861,18 +856,18 @@ bool fold_put_finish_order(orr_sim *s)
     return true;
 }
 
-/* Flows come first: exposed and waiting time are told apart by them. */
+/* Flows come first: they separate exposed from waiting time. */
 static bool make_results(fold_sim *f)
 {
     struct watch_record *w = f->s->watch;
     bool ok = true;
     if (!fold_find_flows(f))
         return false;
-    /* Where times have too little in common, waits and exposed communication stay one. */
+    /* If times have too little in common, waiting and exposed communication are not separated. */
     w->splits = !fold_times_failed(f->flow_times);
     if (!w->splits)
         fold_drop_flows(f);
-    for (size_t i = 0; i < w->tally_count; i++) { /* it may be asked for again, later */
+    for (size_t i = 0; i < w->tally_count; i++) { /* may be called again later */
         watch_tally *t = &w->tallies[i];
         t->count = t->time = t->bytes = t->exposed = t->longest = t->waited = 0;
     }
@@ -884,7 +879,7 @@ static bool make_results(fold_sim *f)
     return ok;
 }
 
-/* Also of a run that was stopped, and so more than once: everything is set, nothing added to. */
+/* Also for stopped runs, and so more than once: assigns everything, accumulates nothing. */
 bool fold_make_results(fold_sim *f)
 {
     const uint32_t ranks = f->s->npu_count;

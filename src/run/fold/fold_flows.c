@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_flows.c - from when the data of each communication of a folded run could flow
- * (docs/accounting.md): of a collective from when its last member has called it, of a receive from
- * when its message was sent.
+/* fold_flows.c - when the data of each communication of a folded run could start to flow
+ * (docs/accounting.md): for a collective when its last member has called it, for a receive when its
+ * message was sent.
  *
- * Found once the run is over, from the log of each class: who meets whom follows from families of
- * groups and channels of messages, and the n-th message of a channel and size is the n-th that is
- * received.  Where all members of all classes start at one time there is nothing to do per member;
- * other answers are remembered by what they were found from, so what repeats costs a lookup.  Else:
- * members of the groups, per collective. */
+ * Computed after the run from the log of each class: partners follow from families of groups and
+ * channels of messages, and the n-th message of a channel and size matches the n-th receive.  If
+ * all members of all classes start at the same time there is no work per member; other results are
+ * memoised, so repetitions cost a lookup.  Otherwise the cost is the members of the groups, per
+ * collective. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
 
-/* A step of a class, in a list of those that meet. */
+/* A step of a class, in a list of participants. */
 typedef struct caller {
     uint32_t class_index, step;
     uint32_t next; /* NONE: the last */
 } caller;
 
 /* A collective of all groups of a family, or along several dimensions; or the messages of a channel
- * of one size. */
+ * and size. */
 typedef struct meet {
     uint64_t key;              /* family or dimensions and chunk; or channel and size */
     const fold_family *family; /* NULL: none */
@@ -30,12 +30,12 @@ typedef struct meet {
 
 typedef struct finder {
     fold_sim *f;
-    meet *meets; /* in the order in which they were first met */
+    meet *meets; /* in order of first appearance */
     size_t meet_count, meet_room;
-    caller *callers; /* lists, one for each meet */
+    caller *callers; /* linked lists, one per meet */
     size_t caller_count, caller_room;
     orr_map *meet_by_key;
-    orr_map *memo_by_key; /* question -> the first of its answers, one for each caller */
+    orr_map *memo_by_key; /* question -> the first of its answers, one per caller */
     fold_flow *memos;     /* base relative to the question */
     size_t memo_count, memo_room;
     int64_t *latest; /* by rank, or by group */
@@ -47,12 +47,12 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return orr_hash_mix(a ^ 0xa0761d6478bd642fu, b + 0xe7037ed1a0b428dbu);
 }
 
-/* Where callers of this key meet; NULL: out of memory. */
+/* The meet with this key; NULL: out of memory. */
 static meet *find_meet(finder *v, uint64_t key)
 {
     bool is_new;
     const uint32_t known = orr_map_find(v->meet_by_key, key, RUN_NONE);
-    /* By a hash of 64 bits alone. */
+    /* Identified by a 64-bit hash alone. */
     if (known != RUN_NONE)
         return &v->meets[known];
     if (v->meet_count >= RUN_NONE || !orr_grow(&v->meets, &v->meet_room, v->meet_count + 1) ||
@@ -88,7 +88,7 @@ static fold_flow *flow_of(const finder *v, const caller *c)
     return &v->f->classes[c->class_index].flows[c->step];
 }
 
-/* From one time per member; `first` is what all times are counted from. */
+/* From one time per member; `first` is the reference time. */
 static fold_flow make_flow(const finder *v, const caller *c)
 {
     const fold_class *k = &v->f->classes[c->class_index];
@@ -98,15 +98,15 @@ static fold_flow make_flow(const finder *v, const caller *c)
         is_held |= v->at[m] > fold_at(v->f->times, start, m);
     if (!is_held)
         return (fold_flow){.state = FOLD_FLOWS_AT_START};
-    /* In a table of spreads of its own: flows of a run with little in common must not use up the
-     * room of its times. */
+    /* In a separate table of spreads: irregular flows must not exhaust the limit of the run's
+     * times. */
     const fold_val value = fold_make(v->f->flow_times, v->at, k->count);
     return (fold_flow){value.base, value.by, FOLD_FLOWS_LATER};
 }
 
 /* ---- collectives ---- */
 
-/* Which dimensions it goes along, a bit for each; all: every rank is a member. */
+/* The dimensions it runs along, one bit each; all: every rank is a member. */
 static uint32_t dims_of(const fold_note *note)
 {
     uint32_t dims = 0;
@@ -115,16 +115,16 @@ static uint32_t dims_of(const fold_note *note)
     return dims;
 }
 
-/* All calls of one collective, of whatever class, come to one place: by family, or by dimensions,
- * and by the number of the chunk. */
+/* All calls of one collective, of any class, are listed together: by family or dimensions, and by
+ * chunk number. */
 static bool list_collective(finder *v, uint32_t class_index, uint32_t step)
 {
     fold_class *c = &v->f->classes[class_index];
     const fold_logged *at = &c->log.steps[step];
     const fold_note *note = &c->log.notes[at->note];
     const fold_family *y = NULL;
-    /* Who meets is known by family; along several dimensions at once it is not, and ranks are
-     * looked at one by one. */
+    /* Participants are known by family; along several dimensions at once they are not, and ranks
+     * are examined one by one. */
     const bool is_along = note->is_group && note->dim_count && !note->dims[0]->group &&
                           !watch_covers_all(v->f->s, dims_of(note));
     if (note->is_group && !is_along)
@@ -133,7 +133,7 @@ static bool list_collective(finder *v, uint32_t class_index, uint32_t step)
         y = fold_line_family(v->f, c, note->dims[0]);
     if (v->f->s->code)
         return false;
-    /* Complemented, so that masks of dimensions do not meet numbers of families. */
+    /* Complemented, so that dimension masks do not collide with family numbers. */
     const uint64_t who = y ? y->number : ~(uint64_t)dims_of(note);
     meet *m = find_meet(v, mix(mix(1, who), note->stream));
     if (!add_caller(v, m, class_index, step))
@@ -143,7 +143,7 @@ static bool list_collective(finder *v, uint32_t class_index, uint32_t step)
     return true;
 }
 
-/* The smallest member of the group that a rank is in. */
+/* The smallest member of a rank's group. */
 static uint32_t base_of(const fold_note *note, uint32_t rank)
 {
     uint32_t base = rank;
@@ -156,8 +156,8 @@ static uint32_t base_of(const fold_note *note, uint32_t rank)
     return base;
 }
 
-/* All start at once, so nobody waits; or all of a class do, and each group has members of all these
- * classes. */
+/* All start at once, so nobody waits; or all members of each class do, and each group has members
+ * of all these classes. */
 static bool meet_evenly(const finder *v, const meet *m)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;
@@ -168,7 +168,7 @@ static bool meet_evenly(const finder *v, const meet *m)
         least = start.base < least ? start.base : least;
         most = start.base > most ? start.base : most;
     }
-    /* Along several dimensions a group may have members of some of these classes only. */
+    /* Along several dimensions a group may have members of only some of these classes. */
     if (least != most && !m->family)
         return false;
     for (uint32_t i = m->first; i != RUN_NONE; i = v->callers[i].next) {
@@ -179,15 +179,15 @@ static bool meet_evenly(const finder *v, const meet *m)
     return true;
 }
 
-/* Who came last to a group is from when on its data could flow. */
+/* The last member to join a group starts its data flow. */
 static void note_latest(const finder *v, const caller *c, uint32_t member, uint32_t group)
 {
     const int64_t start = fold_at(v->f->times, start_of(v, c), member);
     v->latest[group] = start > v->latest[group] ? start : v->latest[group];
 }
 
-/* The steps of all classes here, by class; at most one each. The latest start in each group, then
- * for each class the group that each member is in. */
+/* caller_of: by class, at most one step each.  Finds the latest start in each group, then assigns
+ * it to the members of each class. */
 static void meet_by_family(const finder *v, const meet *m, const uint32_t *caller_of)
 {
     const fold_family *y = m->family;
@@ -210,7 +210,8 @@ static void meet_by_family(const finder *v, const meet *m, const uint32_t *calle
     }
 }
 
-/* As meet_by_family, with groups named by their smallest rank: these are not listed anywhere. */
+/* As meet_by_family, with groups identified by their smallest rank: these are not listed
+ * anywhere. */
 static void meet_by_dims(const finder *v, const meet *m)
 {
     for (uint32_t r = 0; r < v->f->s->npu_count; r++)
@@ -228,11 +229,11 @@ static void meet_by_dims(const finder *v, const meet *m)
     }
 }
 
-/* What the answer follows from, but for a time that is added to all. */
+/* A key of everything the answer depends on, except a common time offset. */
 static uint64_t question_of(const finder *v, const meet *m, int64_t *from)
 {
     uint64_t key = mix(2, m->family ? m->family->number : ~(uint64_t)dims_of(m->note));
-    /* From the first caller: the same question later is the same question. */
+    /* Relative to the first caller: the same question at another time has the same key. */
     *from = start_of(v, &v->callers[m->first]).base;
     for (uint32_t i = m->first; i != RUN_NONE; i = v->callers[i].next) {
         const fold_val start = start_of(v, &v->callers[i]);
@@ -242,7 +243,7 @@ static uint64_t question_of(const finder *v, const meet *m, int64_t *from)
     return key;
 }
 
-/* An answer that was found before, moved in time. */
+/* A memoised answer, shifted in time. */
 static bool recall(const finder *v, const meet *m, uint64_t key, int64_t from)
 {
     uint32_t at = orr_map_find(v->memo_by_key, key, RUN_NONE);
@@ -270,7 +271,7 @@ static bool remember(finder *v, const meet *m, uint64_t key, int64_t from)
     return true;
 }
 
-/* Have all classes called it?  A run may have been stopped before. */
+/* Have all classes called it?  Not necessarily if the run was stopped. */
 static bool has_all(const finder *v, const meet *m, uint32_t *caller_of)
 {
     uint64_t ranks = 0;
@@ -278,12 +279,12 @@ static bool has_all(const finder *v, const meet *m, uint32_t *caller_of)
         caller_of[v->callers[i].class_index] = i;
         ranks += v->f->classes[v->callers[i].class_index].count;
     }
-    if (!m->family) /* groups of other ranks may have a collective of this number, too */
+    if (!m->family) /* groups of other ranks may have a collective of this number too */
         return true;
     return ranks == (uint64_t)m->family->groups * m->family->members;
 }
 
-/* Of a run that was stopped: has each group that anybody came to all its members? */
+/* For a stopped run: has every group with any caller all its members? */
 static bool has_whole_groups(const finder *v, const meet *m)
 {
     uint32_t members = 1, seen = 0;
@@ -343,13 +344,13 @@ static uint64_t message_key(const fold_class *c, const fold_channel *h, uint32_t
     return mix(mix(3, h->number), size ? size : 1);
 }
 
-/* A receive and the send that it takes. */
+/* A receive and its matching send. */
 static bool meet_message(finder *v, const fold_pairs *h, const caller *sent, const caller *posted)
 {
     fold_sim *f = v->f;
     const fold_class *to = &f->classes[posted->class_index];
     const fold_val here = start_of(v, posted), there = start_of(v, sent);
-    /* All members alike on both sides, which is most messages. */
+    /* All members equal on both sides: the most frequent case. */
     if (!here.by && !there.by) {
         *flow_of(v, posted) = (fold_flow){
             there.base, 0, there.base > here.base ? FOLD_FLOWS_LATER : FOLD_FLOWS_AT_START};
@@ -379,7 +380,7 @@ static bool meet_message(finder *v, const fold_pairs *h, const caller *sent, con
     return true;
 }
 
-/* Sends first; then receives, each takes the first that is left. */
+/* First the sends; then each receive takes the first remaining one. */
 static bool list_messages(finder *v, uint32_t class_index, bool is_send)
 {
     fold_class *c = &v->f->classes[class_index];
@@ -401,20 +402,19 @@ static bool list_messages(finder *v, uint32_t class_index, bool is_send)
         } else {
             const caller posted = {class_index, (uint32_t)i, RUN_NONE};
             ok = meet_message(v, h->pairs, &v->callers[m->first], &posted);
-            /* In the order in which they were sent, as the matcher has it. */
+            /* In send order, like the matcher. */
             m->first = v->callers[m->first].next;
         }
     }
     return ok;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static bool find_flows(finder *v)
 {
     fold_sim *f = v->f;
-    /* A run that came to its end has every collective whole: only one that was stopped is counted
-     * through. */
+    /* A finished run has complete collectives: count members only if it was stopped. */
     const bool is_over = f->s->finished == f->s->npu_count;
     uint32_t *caller_of = orr_alloc(f->class_count, sizeof *caller_of);
     bool ok = caller_of != NULL;
@@ -425,8 +425,7 @@ static bool find_flows(finder *v)
     for (size_t i = 0; i < v->meet_count && ok; i++)
         ok = meet_collective(v, &v->meets[i], caller_of, is_over);
     for (uint32_t c = 0; c < f->class_count && ok; c++)
-        /* All sends before any receive, since a class may receive from one that comes later in the
-         * list. */
+        /* All sends before any receive, since a class may receive from a later one in the list. */
         ok = list_messages(v, c, true);
     for (uint32_t c = 0; c < f->class_count && ok; c++)
         ok = list_messages(v, c, false);
@@ -444,8 +443,8 @@ void fold_drop_flows(fold_sim *f)
     f->flow_times = NULL;
 }
 
-/* Once for all results; figures of a run that was stopped ask again, so what was found before is
- * dropped. */
+/* Once for all results; statistics of a stopped run may be requested again, so old results are
+ * discarded. */
 bool fold_find_flows(fold_sim *f)
 {
     const size_t ranks = f->s->npu_count;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_links.c - lock step where ranks share links: rings and fully connected groups of the network
+/* fold_links.c - lockstep where ranks share links: rings and fully connected groups of the network
  * fluid.
  *
- * Links are coloured together with ranks and groups: a link keeps the colour of another only if the
- * collectives and messages of the same colours load both alike, and a group that of another only if
- * its collectives load links of the same colours alike.  Then a link stands for all of its colour:
- * what all groups of a colour load it with is the same for each of them, so the fair rates of flows
- * of one colour are equal (docs/design/folding.md, "Lock step").
+ * Links are coloured together with ranks and groups: two links keep one colour only if collectives
+ * and messages of the same colours load both equally, and two groups only if their collectives load
+ * links of the same colours equally.  Then a link represents all of its colour: the total load by
+ * all groups of a colour is the same for each of them, so the fair rates of flows of one colour are
+ * equal (docs/design/folding.md, "Lock step").
  *
- * Cost: a round of colouring looks at each link that each group and each message crosses. */
+ * Cost: one round of colouring visits each link crossed by each group and each message. */
 #include "fold_links.h"
 
 #include "base/memory/hash.h"
@@ -17,7 +17,7 @@
 
 #include <stdlib.h>
 
-/* What one group or one rank puts on one link. */
+/* The load of one group or one rank on one link. */
 typedef struct load {
     uint32_t owner, resource;
     uint64_t what; /* a number for the kind of load and its share */
@@ -93,8 +93,8 @@ bool fold_links_add_group(fold_shared_links *l,
                           bool is_pairs,
                           orr_error *err)
 {
-    /* Bytes inside hosts and between them apart: their mix differs from collective to collective,
-     * and links that carry the two in the same way carry every mix in the same way. */
+    /* Traffic inside and between hosts separately: the mix differs from collective to collective,
+     * and links that carry both parts equally carry every mix equally. */
     for (uint64_t is_out = 0; is_out < 2; is_out++) {
         l->paths->part_count = 0;
         if (joint_add_links(l->s->joint, members, count, is_pairs, is_out ? 0 : 1, is_out ? 1 : 0,
@@ -112,7 +112,7 @@ bool fold_links_add_message(
     double latency = 0;
     l->paths->part_count = 0;
     if (fluid_paths_add(l->paths, from, to, 1, &latency, err) ||
-        /* Kinds of messages are above those of collectives. */
+        /* Numbers above those of collectives. */
         !add_loads(&l->sends, &l->send_count, &l->send_room, l->paths, from, 16 + (uint64_t)link) ||
         !orr_grow(&l->messages, &l->message_room, l->message_count + 1))
         return false;
@@ -127,7 +127,7 @@ bool fold_links_begin(fold_shared_links *l)
     l->colour = orr_alloc((size_t)l->links + 1, sizeof *l->colour);
     l->next = orr_alloc((size_t)l->links + 1, sizeof *l->next);
     for (uint32_t i = 0; l->colour && l->next && i < l->links; i++)
-        /* Links of different speed never stand for each other. */
+        /* Links of different speed never represent each other. */
         l->colour[i] = mixed(bits_of(fluid_figures_of(f, i).capacity), 1);
     return l->colour && l->next;
 }
@@ -135,7 +135,7 @@ bool fold_links_begin(fold_shared_links *l)
 void fold_links_tell_groups(const fold_shared_links *l, uint64_t *group_sum)
 {
     for (size_t i = 0; i < l->count; i++)
-        /* Sums, as everywhere in refinement: which link comes first must not matter. */
+        /* Sums, as everywhere in refinement: the order of links must not matter. */
         group_sum[l->loads[i].owner] += mixed(l->colour[l->loads[i].resource], l->loads[i].what);
 }
 
@@ -145,12 +145,12 @@ void fold_links_tell_ranks(const fold_shared_links *l, uint64_t *rank_sum)
         rank_sum[l->sends[i].owner] += mixed(l->colour[l->sends[i].resource], l->sends[i].what);
 }
 
-/* A link's colour follows from what loads it, by the colours of groups and senders, and theirs from
- * the links that they load: each round of one is told to the other. */
+/* A link's colour depends on the colours of the groups and senders that load it, and theirs on the
+ * links they load: each round passes one side's colours to the other. */
 void fold_links_refine(fold_shared_links *l, const uint64_t *colour, const uint64_t *group_sum)
 {
     for (uint32_t i = 0; i < l->links; i++)
-        /* With its old colour, so that colours only become finer. */
+        /* Includes the old colour, so that colours only become finer. */
         l->next[i] = mixed(l->colour[i], 2);
     for (size_t i = 0; i < l->count; i++)
         l->next[l->loads[i].resource] += mixed(group_sum[l->loads[i].owner], l->loads[i].what);
@@ -161,7 +161,7 @@ void fold_links_refine(fold_shared_links *l, const uint64_t *colour, const uint6
     l->next = old;
 }
 
-/* The first link of each colour, by link; NULL where only their number is wanted.  0: out of
+/* The first link of each colour, by link; NULL if only their number is wanted.  0: out of
  * memory. */
 static uint32_t number_links(const fold_shared_links *l, uint32_t *first)
 {
@@ -169,7 +169,7 @@ static uint32_t number_links(const fold_shared_links *l, uint32_t *first)
     uint32_t count = 0;
     bool ok = seen != NULL;
     for (uint32_t i = 0; ok && i < l->links; i++) {
-        /* The smallest of a colour stands for it, whatever order hashes have. */
+        /* The smallest of a colour represents it, independent of the order of hashes. */
         const uint32_t known = orr_map_find(seen, l->colour[i], i);
         if (known == i) {
             ok = orr_map_put(seen, l->colour[i], i, NULL);
@@ -187,7 +187,7 @@ uint32_t fold_links_count(const fold_shared_links *l)
     return number_links(l, NULL);
 }
 
-/* ---- what stands for what ---- */
+/* ---- representatives ---- */
 
 static int by_link(const void *a, const void *b)
 {
@@ -202,7 +202,7 @@ void fold_links_keep(fluid_paths *p, size_t from)
     qsort(p->parts + from, p->part_count - from, sizeof *p->parts, by_link);
     for (size_t i = from; i < p->part_count; i++) {
         fluid_part *part = &p->parts[i];
-        /* What another link stands for is left out: its load is that of the link that is kept. */
+        /* Represented links are dropped: their load equals that of the representative. */
         if (s->link[part->resource] != part->resource)
             continue;
         if (kept > from && p->parts[kept - 1].resource == part->resource) {
@@ -228,7 +228,7 @@ static int by_class_and_link(const void *a, const void *b, void *class_of)
     return 0;
 }
 
-/* All messages of one link of one class: what they take together. */
+/* All messages of one trace link of one class: their combined load. */
 static bool add_way(fold_shared_links *l, const message *list, size_t count, orr_error *err)
 {
     double latency = 0;
@@ -267,7 +267,7 @@ fluid_standing *fold_links_stand(
                            class_of[l->messages[next].from] == class_of[m->from] &&
                            l->messages[next].link == m->link;)
             next++;
-        /* Ways are found by pair of ranks: two links of a trace to one peer would be one way. */
+        /* Ways are looked up by pair of ranks: two links of a trace to one peer would collide. */
         *is_twice = *is_twice || orr_map_find(s->way_of, pair, FLUID_NONE) != FLUID_NONE;
         first[ways] = (uint32_t)l->paths->part_count;
         ok = orr_map_put(s->way_of, pair, ways++, NULL) && add_way(l, m, next - i, err);
@@ -277,7 +277,7 @@ fluid_standing *fold_links_stand(
     if (parts && l->paths->part_count)
         memcpy(parts, l->paths->parts, l->paths->part_count * sizeof *parts);
     s->parts = parts;
-    /* What is found here is not in force yet: classes may still be given up. */
+    /* Not in force yet: classes may still be given up. */
     l->paths->standing = before;
     if (!parts) {
         orr_map_destroy(s->way_of);

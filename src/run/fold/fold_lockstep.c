@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_lockstep.c - ranks that do the same at the same time (docs/design/folding.md, "Lock step").
+/* fold_lockstep.c - equal ranks that do everything at the same time (docs/design/folding.md, "Lock
+ * step").
  *
  * Why it is exact: take classes such that ranks of one class have the same trace and speeds, and
- * for each thing their trace does with others meet the same classes, as often, in groups that lie
- * alike.  If all ranks of a class are in the same state at one time, then so they are after the
- * next event: a collective begins for all groups of a colour at once, takes the same time, and
- * loads the ports of a class equally; so max-min fair rates are equal too.
+ * for every communication of their trace meet the same classes, equally often, in equally placed
+ * groups.  If all ranks of a class are in the same state at one time, they are so after the next
+ * event: a collective begins for all groups of a colour at once, takes the same time, and loads the
+ * ports of a class equally; so max-min fair rates are equal too.
  *
- * Ports stand for ports of a class: fluid_paths.stands_for sends a message of any member to the
- * ports of those who are simulated, so loads are counted once.  Cost: that of fold_classes.c, once;
- * then a run of as many ranks as there are classes. */
+ * A port represents those of its class: fluid_paths.stands_for routes a message of any member
+ * through the ports of simulated ranks, so loads are counted once.  Cost: that of fold_classes.c,
+ * once; then a run of as many ranks as there are classes. */
 #include "fold_impl.h"
 
 #include "models/network/fluid/fluid.h"
@@ -42,7 +43,7 @@ static const char *obstacle(const orr_sim *s)
     return NULL;
 }
 
-/* Messages are matched by class and tag, so that a tag must be the same for all members. */
+/* Messages are matched by class and tag, so a tag must be the same for all members. */
 bool fold_has_odd_tags(const orr_sim *s)
 {
     for (uint32_t k = 0; k < orr_set_class_count(s->set); k++) {
@@ -59,8 +60,8 @@ bool fold_has_odd_tags(const orr_sim *s)
     return false;
 }
 
-/* The smallest rank of a class stands for it, and the first group of a colour for its colour:
- * joint.c looks collectives up by that one. */
+/* The smallest rank represents its class, and the first group its colour: joint.c looks collectives
+ * up by that one. */
 static bool take_classes(orr_sim *s, const fold_sim *f, fold_lockstep *l)
 {
     orr_map *seen = orr_map_create(0);
@@ -88,14 +89,14 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
         snprintf(s->fold_why, sizeof s->fold_why, "%s", why);
         return ORR_OK;
     }
-    /* Only to find classes: nothing of it is run. */
+    /* Only to find classes: it is never run. */
     fold_sim f = {.s = s, .arena = orr_arena_create(), .is_lockstep = true};
-    /* Only switches give each rank ports of its own. */
+    /* Only switches give each rank its own ports. */
     for (uint32_t k = 0; k < s->dims; k++)
         f.shares_links = f.shares_links || s->net_config.shape[k] != ORR_NET_SWITCH;
     fold_lockstep *l = orr_arena_new(s->arena, 1, fold_lockstep);
     bool ok = f.arena && l && fold_colour_ranks(s) && fold_find_classes(&f, err);
-    /* Half of the ranks at most: fewer that are alike do not pay for the bookkeeping. */
+    /* At most half of the ranks: fewer equal ranks do not pay for the bookkeeping. */
     const bool pays = ok && !f.has_given_up && f.class_count <= s->npu_count / 2;
     if (ok && !f.has_given_up && !pays)
         fold_give_up(&f, "only few ranks are alike");
@@ -119,8 +120,7 @@ void fold_lockstep_destroy(fold_lockstep *l)
         orr_map_destroy(l->standing->way_of);
 }
 
-/* Also of a run that was stopped: what is known of a rank at home holds for all that it stands
- * for. */
+/* Also for a stopped run: the results of a simulated rank hold for all it represents. */
 bool fold_lockstep_spread(orr_sim *s)
 {
     for (uint32_t r = 0; r < s->npu_count; r++) {
@@ -129,7 +129,7 @@ bool fold_lockstep_spread(orr_sim *s)
             continue;
         s->npus[r].result = s->npus[from].result;
         if (s->watch) {
-            /* Its own, or none: places of steps are those of the rank that was simulated. */
+            /* Its own, or none: positions of steps belong to the simulated rank. */
             uint32_t *steps = s->watch->ranks[r].step_of;
             s->watch->ranks[r] = s->watch->ranks[from];
             s->watch->ranks[r].step_of = steps;
@@ -140,15 +140,15 @@ bool fold_lockstep_spread(orr_sim *s)
 
 /* ---- the log of steps ---- */
 
-/* Those of the ranks that are simulated, rank by rank. */
+/* Those of the simulated ranks, rank by rank. */
 typedef struct writer {
     const orr_sim *s;
     size_t *first;       /* by rank; one more than there are ranks */
-    uint32_t *steps;     /* of the record, in the order in which they came */
-    uint32_t *number;    /* by step of the record: which one of its rank it is */
+    uint32_t *steps;     /* of the record, in order */
+    uint32_t *number;    /* by step of the record: its index within its rank */
     size_t *first_phase; /* by rank, as `first` */
     uint32_t *phases;    /* of the record; NULL: none are kept */
-    uint32_t rank, from; /* the rank that is written, and the one that stands for it */
+    uint32_t rank, from; /* the rank being written, and its representative */
 } writer;
 
 static size_t count_of(const watch_source *src, uint32_t class_index)
@@ -164,7 +164,7 @@ static const watch_step *own_step(const writer *v, uint32_t rank, size_t k)
 
 static uint32_t place_of(const watch_source *src, uint32_t class_index, size_t k)
 {
-    /* Classes are named by the rank that stands for them. */
+    /* A class is identified by its representative. */
     return own_step(src->own, class_index, k)->place;
 }
 
@@ -180,7 +180,7 @@ static watch_step step_at(watch_source *src, size_t k)
     const writer *v = src->own;
     watch_step step = *own_step(v, v->from, k);
     step.rank = v->rank;
-    /* Found when the log is read (watch_log.c), among the steps of all ranks that are asked for. */
+    /* Resolved when the log is read (watch_log.c), among the steps of all requested ranks. */
     step.cause = step.instance = step.earlier = RUN_NONE;
     return step;
 }
@@ -192,7 +192,7 @@ static bool group_of(const writer *v, uint32_t place, const cfg_group **g)
     return sys_find_group(&probe, place, g);
 }
 
-/* The collective of a rank that is not simulated: the same of its own group. */
+/* The collective of a rank that was not simulated: the corresponding one of its own group. */
 static bool instance_of(watch_source *src, size_t k, watch_instance *like)
 {
     const writer *v = src->own;
@@ -207,7 +207,8 @@ static bool instance_of(watch_source *src, size_t k, watch_instance *like)
         like->stream = fold_stream_of(s, g, like->stream);
         like->base = watch_base_of(s, v->rank, like->along);
     } else if (g && g->count != s->npu_count)
-        /* As joint.c names collectives: by the smallest member, and how often the group had met. */
+        /* As in joint.c: identified by the smallest member and the number of meetings of the
+         * group. */
         like->stream = (uint64_t)g->sorted[0] << 32 | (uint32_t)like->stream;
     return true;
 }

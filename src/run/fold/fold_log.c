@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fold_log.c - the log of steps of a folded run: one entry for all members of a class while it
- * runs, with their times as base and spread; the log of every rank (watch.h) is written when
- * somebody reads it.
+ * runs, with their times as base and spread; the log of every rank (watch.h) is generated on
+ * reading.
  *
- * What follows from the traces is not kept: the group that a member's collective is of, and with it
- * the number of its chunks, and whom its messages go to. */
+ * What follows from the traces is not stored: the group of a member's collective, and with it the
+ * number of its chunks, and the peers of its messages. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
 
-/* Always, not only for timelines: figures are made of it at the end, when the times of all members
- * are known. */
+/* Always, not only for timelines: statistics are made from it at the end, when the times of all
+ * members are known. */
 bool fold_keep_log(fold_sim *f)
 {
     bool ok = true;
@@ -38,7 +38,7 @@ bool fold_log_sends(fold_class *c, const fold_sent *sent)
     return true;
 }
 
-/* `now` has one time for each member: a step is one entry, however many ranks it stands for. */
+/* `now` has one time per member: a step is one entry, however many ranks it represents. */
 void fold_log_start(fold_class *c, uint32_t place)
 {
     fold_log *l = &c->log;
@@ -53,7 +53,7 @@ void fold_log_start(fold_class *c, uint32_t place)
 void fold_log_end(fold_class *c, uint32_t place)
 {
     fold_log *l = &c->log;
-    /* A run that has failed may have a start that is not in the log. */
+    /* A failed run may have a start that is not in the log. */
     if (c->npu->sim->code)
         return;
     l->steps[l->step_of[place]].end = c->now;
@@ -124,15 +124,14 @@ const run_observer fold_observer = {
 
 /* ---- rank by rank ---- */
 
-/* The log of a class becomes that of a rank by what only the rank knows: its times out of the
- * spreads, its groups by its holes, and with them the numbers of its chunks. */
+/* The log of a class becomes that of a rank through what only the rank knows: its times from the
+ * spreads, its groups from its holes, and with them the numbers of its chunks. */
 typedef struct writer {
     fold_sim *f;
-    run_npu view; /* the rank that is written: no more than what it runs */
+    run_npu view; /* the rank being written: only what it runs */
     const fold_class *c;
     uint32_t member;
-    const cfg_group *
-        *group; /* by link of the class: the rank's; not asked for where is_known is false */
+    const cfg_group **group; /* by link of the class: the rank's; valid where is_known */
     bool *is_known;
     size_t links; /* the most that a class has */
 } writer;
@@ -147,8 +146,7 @@ static const cfg_group *group_at(writer *v, uint32_t place)
     return v->group[link];
 }
 
-/* The smallest rank among those that differ from this one in the dimensions of the collective
- * only. */
+/* The smallest of the ranks that differ from this one only in the dimensions of the collective. */
 static uint32_t base_of(uint32_t rank, const fold_note *note)
 {
     uint32_t base = rank;
@@ -161,7 +159,7 @@ static uint32_t base_of(uint32_t rank, const fold_note *note)
     return base;
 }
 
-/* The collective as a run of every rank would name it: by the rank's own group, or by the smallest
+/* The collective as an unfolded run would identify it: by the rank's own group, or by the smallest
  * rank of its lines, and by the chunk's number there. */
 static bool instance_of(watch_source *src, size_t k, watch_instance *like)
 {
@@ -225,7 +223,7 @@ static uint32_t place_of(const watch_source *src, uint32_t class_index, size_t k
     return v->f->classes[class_index].log.steps[k].place;
 }
 
-/* One rank at a time: what is known of the last one's groups is forgotten. */
+/* One rank at a time: discards the cached groups of the previous one. */
 static void turn_to(watch_source *src, uint32_t rank)
 {
     writer *v = src->own;
@@ -236,7 +234,7 @@ static void turn_to(watch_source *src, uint32_t rank)
     memset(v->is_known, 0, v->links * sizeof *v->is_known);
 }
 
-/* ---- who has the same times ---- */
+/* ---- ranks with equal times ---- */
 
 /* The spreads of all times of a class, each once. */
 typedef struct spread_list {
@@ -249,7 +247,7 @@ typedef struct spread_list {
 static bool add_spread(spread_list *l, fold_val at)
 {
     bool is_new = false;
-    /* Even times tell nobody apart. */
+    /* Even times are equal for all members. */
     if (!at.by)
         return true;
     if (!orr_map_put(l->seen, at.by, 1, &is_new) ||
@@ -271,7 +269,7 @@ static bool list_spreads(spread_list *l, const fold_log *log)
     return ok;
 }
 
-/* In the order in which spreads are listed, which is the same for all members. */
+/* In list order, which is the same for all members. */
 static uint64_t sum_of(const spread_list *l, uint32_t member)
 {
     uint64_t sum = 0;
@@ -289,7 +287,7 @@ static bool have_same_times(const spread_list *l, uint32_t a, uint32_t b)
     return is_same;
 }
 
-/* Hashes find candidates; whether they are equal is looked at. */
+/* Hashes find candidates, which are then compared. */
 static bool find_equal_in(const fold_sim *f, const fold_class *c, uint32_t *like)
 {
     spread_list l = {.times = f->times, .seen = orr_map_create(0)};
@@ -300,8 +298,7 @@ static bool find_equal_in(const fold_sim *f, const fold_class *c, uint32_t *like
         const uint32_t other = orr_map_find(first, sum, RUN_NONE);
         if (other == RUN_NONE)
             ok = orr_map_put(first, sum, m, NULL);
-        /* A hash that is equal by chance leaves the rank for itself: shown once too often, never
-         * wrongly. */
+        /* A hash collision leaves the rank on its own: shown once too often, never wrongly. */
         else if (have_same_times(&l, other, m))
             like[c->ranks[m]] = c->ranks[other];
     }
@@ -325,7 +322,7 @@ static uint64_t width_of(const fold_sim *f, fold_val at)
     return (uint64_t)(fold_most(f->times, at) - at.base);
 }
 
-/* Of starts and ends of steps; phases lie within them, so their spreads are not looked at. */
+/* Compares starts and ends of steps; phases lie within them, so their spreads are not compared. */
 static uint64_t apart(const watch_source *src)
 {
     const fold_sim *f = ((const writer *)src->own)->f;
@@ -353,7 +350,7 @@ static void close_log(watch_source *src)
 bool fold_open_log(fold_sim *f, watch_source *out)
 {
     writer *v = orr_alloc(1, sizeof *v);
-    if (!v || !fold_leaves_begin(f)) { /* classes are those of the beginning until it is closed */
+    if (!v || !fold_leaves_begin(f)) { /* the initial classes, until it is closed */
         fold_leaves_end(f);
         orr_free(v);
         return false;

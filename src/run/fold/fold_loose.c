@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_loose.c - members of a class may come to their events in different orders, where that makes
- * no difference.
+/* fold_loose.c - members of a class may have their events in different orders where that makes no
+ * difference.
  *
  * A node starts when its parents have ended and its slot is free: at the later of the two, for each
  * member.  Which of two events comes first matters only where they compete:
@@ -13,27 +13,26 @@
  *     collectives of one group  are numbered as they start: in one order, whatever their slots
  *     messages of one channel   meet in the order in which they are posted: must be the same order
  *
- * So a class runs its events by their earliest member, whatever the others would do first, gives
- * every node the time that is right for each member, and looks whether one of these was decided
- * otherwise for some: then the class is split.  A node that becomes ready may have been too late
- * for some members, because another has its slot already: that is found here, too.
+ * So a class runs its events by their earliest member, whatever the others would do first, computes
+ * the right time of every node for each member, and checks that each of these decisions holds for
+ * all: if not, the class is split.  A node that becomes ready may have been ready too late for some
+ * members only, because another node already has its slot: that is detected here too.
  *
- * Nodes that are over on the spot let their children start with the next completion, whichever it
- * is: traces with such nodes are run in one order for all members. */
+ * Children of nodes that take no time start with the next completion, whichever it is: traces with
+ * such nodes need one order for all members. */
 #include "fold_impl.h"
 
-/* Each start looks at all that are ready for the slot: beyond this a run of every rank is
- * cheaper. */
+/* Each start examines all nodes ready for the slot: beyond this an unfolded run is cheaper. */
 enum { MOST_RIVALS = 256 };
 
 /* ---- collectives of several slots ----
  *
- * A rank numbers the chunks of a group as its collectives start, whichever slot they have: so those
- * of one group must start in one order for all members, across slots, too. */
+ * A rank numbers the chunks of a group as its collectives start, in any slot: so those of one group
+ * must start in one order for all members, across slots too. */
 
 enum { MOST_LINKS = 64 };
 
-/* By link: a node of it that is a collective. */
+/* By link: one of its nodes that is a collective. */
 static void find_places(const fold_class *c, uint32_t place_of[MOST_LINKS])
 {
     const work_graph *g = c->npu->graph;
@@ -44,8 +43,8 @@ static void find_places(const fold_class *c, uint32_t place_of[MOST_LINKS])
             place_of[c->link_of[c->relation_of[p] - 1]] = p;
 }
 
-/* Which names of groups may mean the same group, for any rank of this trace: also where classes
- * become one, nothing changes. */
+/* Which group references may mean the same group, for any rank of this trace: so the answer
+ * survives merging. */
 static void find_mates(const fold_sim *f, const fold_class *c, uint64_t *mates)
 {
     const orr_sim *s = f->s;
@@ -76,7 +75,7 @@ static bool watch_numbers(fold_sim *f, fold_class *c)
     const uint32_t body = orr_set_class_of(f->s->set, c->ranks[0]);
     if (!(c->numbered = orr_arena_new(f->arena, c->link_count + 1, fold_turn)))
         return false;
-    /* Once for each trace. */
+    /* Once per trace. */
     for (const fold_class *k = f->classes; k < c && !c->mates; k++)
         if (orr_set_class_of(f->s->set, k->ranks[0]) == body)
             c->mates = k->mates;
@@ -88,7 +87,7 @@ static bool watch_numbers(fold_sim *f, fold_class *c)
     return c->mates != NULL;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static bool has_instant_nodes(const orr_sim *s, const work_graph *g)
 {
@@ -107,14 +106,14 @@ static bool has_instant_nodes(const orr_sim *s, const work_graph *g)
 bool fold_loosen(fold_sim *f)
 {
     const orr_sim *s = f->s;
-    /* Chunks of collectives without a group are numbered over all slots. */
+    /* Chunks of collectives without a group are numbered across all slots. */
     bool may_loosen = !(f->uses_world && s->lanes > 1);
     for (uint32_t i = 0; i < f->class_count && s->lanes > 1; i++)
         may_loosen = may_loosen && f->classes[i].link_count <= MOST_LINKS;
     for (uint32_t k = 0; may_loosen && k < orr_set_class_count(s->set); k++)
         may_loosen = !s->graphs[k].t || !has_instant_nodes(s, &s->graphs[k]);
     f->s->fold_may_loosen = may_loosen;
-    /* After a step members are apart. */
+    /* After the first step members are skewed. */
     f->is_loose = may_loosen && (s->fold_is_loose || s->opt.steps > 1) && !s->fold_is_strict;
     for (uint32_t i = 0; i < f->class_count; i++) {
         fold_class *c = &f->classes[i];
@@ -134,7 +133,7 @@ bool fold_loosen(fold_sim *f)
             return false;
         for (uint32_t p = 0; p < count; p++) {
             c->ready_at[p] = (fold_val){(int64_t)c->npu->speed->delay, 0, 0};
-            c->ready_by[p] = c->npu->graph->parents[p] ? 0 : UINT64_MAX; /* all at the beginning */
+            c->ready_by[p] = c->npu->graph->parents[p] ? 0 : UINT64_MAX; /* all at the start */
         }
     }
     return true;
@@ -146,7 +145,7 @@ static bool precedes(fold_sim *f, fold_val a, fold_val b)
     return a.by == b.by ? a.base < b.base : fold_sub(f->times, b, a).base > 0;
 }
 
-/* The same, as a decision that steps in a row share. */
+/* The same, as a decision recorded for consecutive steps. */
 static bool is_before(fold_sim *f, fold_val a, fold_val b)
 {
     const bool is_so = precedes(f, a, b);
@@ -154,7 +153,7 @@ static bool is_before(fold_sim *f, fold_val a, fold_val b)
     return is_so;
 }
 
-/* The event that made a node ready, for all members; 0: not one. */
+/* The event that made a node ready, for all members; 0: not a single one. */
 static uint64_t maker_of(fold_sim *f, const fold_class *c, uint32_t place)
 {
     fold_made *m = c->made ? &c->made[place] : NULL;
@@ -168,7 +167,7 @@ static uint64_t maker_of(fold_sim *f, const fold_class *c, uint32_t place)
 static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, const char *why)
 {
     const fold_val apart = fold_sub(f->times, a, b);
-    /* No line to split along: the answer is the same for all members, and it is the wrong one. */
+    /* No sign to split along: the answer is the same for all members, and it is wrong. */
     if (apart.base > 0 || fold_most(f->times, apart) <= 0)
         fold_give_up(f, "rank %u: %s, in an unknown order", c->ranks[0], why);
     else
@@ -177,8 +176,8 @@ static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, c
 
 /* ---- a node is ready ---- */
 
-/* Firm: it was ready when the slot became free, for every member.  Then the smallest id has it, and
- * later ones cannot take it away. */
+/* Firm: it was ready when the slot became free, for every member.  Then the smallest id gets it,
+ * and later ones cannot take it away. */
 static bool is_firm(
     fold_sim *f, const fold_class *c, uint32_t place, uint64_t freed_by, fold_val free_at)
 {
@@ -188,7 +187,7 @@ static bool is_firm(
            is_before(f, c->ready_at[place], free_at);
 }
 
-/* Of the last one in this slot. */
+/* For the last node in this slot. */
 static bool was_firm(fold_sim *f, const fold_class *c, fold_slot *k)
 {
     if (k->is_open)
@@ -197,14 +196,13 @@ static bool was_firm(fold_sim *f, const fold_class *c, fold_slot *k)
     return k->is_firm;
 }
 
-/* Another node has the slot already: it would have it for every member. The walk has given the slot
- * to another node before this one was ready; for a member whose times are its own this one may have
- * been ready first. */
+/* Another node was given the slot before this one became ready: check that this holds for every
+ * member, as for some this one may have been ready first. */
 static void check_not_late(fold_sim *f, const fold_class *c, uint32_t place)
 {
     fold_slot *k = &c->slots[c->npu->graph->slot[place]];
     const fold_val ready = c->ready_at[place];
-    /* The start before it was earlier still. */
+    /* The start before it was even earlier. */
     if (k->started == 0 || is_before(f, k->last_start, ready))
         return;
     if (place < k->last_place || !was_firm(f, c, k))
@@ -232,7 +230,7 @@ void fold_released(run_npu *n, uint32_t place)
         c->ready_at[child] = is_first ? c->now : fold_later(f, before, c->now);
         if (n->waiting_for[child] > 1)
             continue;
-        /* Known only if this event is the last of its parents for every member. */
+        /* Known only if this event is the last parent for every member. */
         c->ready_by[child] = is_first || precedes(f, before, c->now) ? f->turn : 0;
         if (c->made)
             c->made[child] = (fold_made){before, c->now, !is_first};
@@ -267,10 +265,10 @@ bool fold_wins(const fold_sim *f,
                uint32_t members)
 {
     const bool is_even = mine.by == other.by && (!free || mine.by == free->by);
-    /* One member speaks for all: the differences between these times are the same for each. */
+    /* One member decides for all: the differences between these times are the same for each. */
     if (is_even)
         return wins(f, free, mine, other, is_together, 0);
-    /* Often all members are ready before the slot is free, or after it and before the other. */
+    /* Frequent: all members are ready before the slot is free, or after it and before the other. */
     if (free && fold_most(f->times, mine) < free->base)
         return true;
     if ((is_together || fold_most(f->times, mine) < other.base) &&
@@ -282,8 +280,8 @@ bool fold_wins(const fold_sim *f,
     return true;
 }
 
-/* Both are made ready by one event, for every member.  Where that is not for good and makes no
- * difference it is not concluded. */
+/* Both become ready by one event, for every member.  If that is not permanent and makes no
+ * difference, no conclusion is drawn. */
 static bool are_together(
     fold_sim *f, const fold_class *c, uint32_t place, uint32_t other, const fold_val *free)
 {
@@ -294,9 +292,9 @@ static bool are_together(
     return maker_of(f, c, place) && maker_of(f, c, other);
 }
 
-/* Of those that are ready for this slot, `place` is the one for every member: it is ready before
- * the slot is free, so that its smaller number counts; or it is ready first; or both are made ready
- * by one event. */
+/* Of the nodes ready for this slot, `place` is the right one for every member: it is ready before
+ * the slot is free, so its smaller number counts; or it is ready first; or both become ready by one
+ * event. */
 static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
 {
     const run_npu *n = c->npu;
@@ -332,8 +330,8 @@ static void check_rivals(fold_sim *f, const fold_class *c, uint32_t place)
     }
 }
 
-/* The event that made the last node of its slot start, for every member; 0: that is not known.  All
- * that start with a step do so together. */
+/* The event that started the last node of its slot, for every member; 0: not known.  Everything
+ * that starts with a step starts together. */
 static uint64_t cause_of(fold_sim *f, const fold_class *c, uint32_t place)
 {
     const fold_slot *k = &c->slots[c->npu->graph->slot[place]];
@@ -347,8 +345,8 @@ static uint64_t cause_of(fold_sim *f, const fold_class *c, uint32_t place)
     return ready_by == f->turn && is_before(f, k->freed_at, c->ready_at[place]) ? f->turn : 0;
 }
 
-/* One event starts both, for every member: then the smaller number is first.  One that was held is
- * late here. */
+/* One event starts both, for every member: then the smaller number is first.  A held one is late
+ * here. */
 static bool start_together(fold_sim *f, const fold_class *c, const fold_turn *a, const fold_turn *b)
 {
     if (a->event != b->event || a->place > b->place || a->at.base != b->at.base ||
@@ -361,7 +359,7 @@ static bool start_together(fold_sim *f, const fold_class *c, const fold_turn *a,
     return true;
 }
 
-/* The next numbers of its group are for this collective, for every member. */
+/* Does this collective get the next numbers of its group, for every member? */
 static bool takes_numbers(fold_sim *f, fold_class *c, uint32_t place)
 {
     const work_graph *g = c->npu->graph;
@@ -401,8 +399,8 @@ bool fold_may_start(run_npu *n, uint32_t place)
     }
     const fold_val start =
         k->freed_by ? fold_later(f, c->ready_at[place], k->free_at) : c->ready_at[place];
-    /* The last chunk of a collective is still in its queue when the collective is over.  Chunks
-     * that all go to one queue start in one order, whether that one has left it or not. */
+    /* The last chunk of a collective is still in its queue when the collective ends.  Chunks that
+     * all go to one queue start in one order, whether that one has left or not. */
     if (f->ending_slot == slot && (k->freed_by == f->turn || c->began_in == f->turn)) {
         if (n->sim->opt.queues_per_dim == 1) {
             c->held_slots |= 1u << slot;
@@ -420,15 +418,15 @@ bool fold_may_start(run_npu *n, uint32_t place)
             return false;
         }
     }
-    /* Without rivals nobody may ever ask, and then it is no decision. */
+    /* Without rivals nobody may ever ask, and then it is not a decision. */
     const bool is_open = c->made && orr_bitset_next(&n->ready[slot], place + 1) == RUN_NONE;
     const bool firm = !is_open && is_firm(f, c, place, k->freed_by, k->free_at);
     if (!is_open && !firm)
         check_rivals(f, c, place);
     if (fold_is_over(f))
         return false;
-    /* Two starts are kept: what becomes ready now may have been too late for either
-     * (check_not_late); earlier ones are earlier still. */
+    /* Two starts are kept: a node that becomes ready now may have been too late for either
+     * (check_not_late); earlier starts are even earlier. */
     k->start_before = k->last_start;
     k->last_start = start;
     k->last_place = place;
@@ -444,7 +442,7 @@ bool fold_may_start(run_npu *n, uint32_t place)
 void fold_issued(run_npu *n)
 {
     fold_class *c = fold_class_at(n);
-    /* Nodes started at times of their own; the event goes on at its own. */
+    /* Nodes started at their own times; the event continues at its own. */
     c->now = c->event_at;
 }
 

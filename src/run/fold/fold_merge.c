@@ -1,56 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_merge.c - classes that were set apart become one again, when they are in the same state.
+/* fold_merge.c - merges classes that were split once they are in the same state.
  *
- * What a class does from now on follows from its trace, its speeds, which nodes are over, ready and
- * under way, what it has posted, and when each of its members did so.  Times are kept member by
- * member, so they need not be equal: two classes whose states are equal but for times are one class
- * of all their members.  Whom they talk to must fit as well: the classes that come out must be such
- * as fold_classes.c could have found, so colours are refined once more, from the states instead of
- * from the beginning.
+ * The future of a class follows from its trace, its speeds, which nodes have ended, are ready and
+ * running, its posted messages, and the times of each member.  Times are per member, so they need
+ * not be equal: two classes whose states are equal except for times can be one class.  Their
+ * partners must agree as well: the resulting classes must be ones that fold_classes.c could have
+ * found, so colours are refined once more, starting from the states.
  *
- * A class takes part only while it has no collective under way.  It is looked for between two
- * ticks, when classes of one trace and one speed have started and ended the same nodes.  What
- * classes did before is kept in *parts*; at the end the log of each class that there was at the
- * beginning is put together from them (fold_leaves_begin).
+ * A class takes part only while it has no running collective.  Merging is attempted between two
+ * ticks, when classes of one trace and speed have started and ended the same nodes.  The history of
+ * merged classes is kept in *parts*; at the end the log of each initial class is assembled from
+ * them (fold_leaves_begin).
  *
- * Cost: an attempt looks at all ranks and at the nodes of some classes; there are few of them per
- * event that has run. */
+ * Cost: an attempt visits all ranks and the nodes of some classes; the number of attempts is
+ * limited by the number of events. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
 
-/* Some attempts are free; after that each must be paid for by enough events that an attempt costs
- * no more than they did. */
+/* Some attempts are free; after that each must be paid for by enough events, so that attempts never
+ * dominate the run time. */
 enum { FREE_TRIES = 8, EVENTS_PER_TRY = 16 };
 
-/* What classes did up to when they became part of another.  The first ones are those of the
- * beginning. */
+/* The history of a class up to its merge into another.  The first parts are the initial classes. */
 struct fold_part {
-    fold_log log;             /* of the class that it is, as long as into is NONE */
-    uint32_t owner, into, at; /* at: where its members are among those of `into` */
+    fold_log log;             /* of the class itself, while into is NONE */
+    uint32_t owner, into, at; /* at: offset of its members in `into` */
     uint32_t count;
-    uint32_t carried; /* the first of its steps, which were under way before */
+    uint32_t carried; /* the first of its steps, which were already running */
     uint32_t *ranks;
 };
 
-/* ---- may it happen at all? ---- */
+/* ---- can classes merge at all? ---- */
 
 static bool is_kin(const fold_class *a, const fold_class *b)
 {
-    /* The delay of the start is not asked for: it is in the past. */
+    /* The start delay is ignored: it is in the past. */
     return a->npu->graph == b->npu->graph && a->npu->speed->compute == b->npu->speed->compute &&
            a->npu->speed->memory == b->npu->speed->memory &&
            a->npu->speed->host == b->npu->speed->host;
 }
 
-/* Late ranks, and what was split because of the order of events, may be alike later on; slow ranks
- * and those that meet them never are. */
+/* Late ranks, and classes split because of the order of events, may become equal later; slow ranks
+ * and their partners never do. */
 static bool could_be_fewer(fold_sim *f, uint64_t *colour, uint32_t *class_of)
 {
     for (uint32_t r = 0; r < f->s->npu_count; r++) {
         cfg_rank_speed v =
             f->s->ranks_config.speeds ? f->s->ranks_config.speeds[r] : cfg_plain_rank;
-        /* As if nobody had started late. */
+        /* Ignore start delays. */
         v.delay = 0;
         colour[r] = orr_hash_bytes(&v, sizeof v, orr_set_class_of(f->s->set, r));
     }
@@ -69,7 +67,7 @@ bool fold_merge_init(fold_sim *f)
         fold_class *c = &f->classes[i];
         c->next_kin = c->part = i;
         for (uint32_t k = 0; k < i; k++)
-            /* Into the ring of the first of its kin, after it: each kin is then one ring. */
+            /* Insert into the ring after the first of its kin: each kin is one ring. */
             if (is_kin(c, &f->classes[k])) {
                 c->next_kin = f->classes[k].next_kin;
                 f->classes[k].next_kin = i;
@@ -78,8 +76,8 @@ bool fold_merge_init(fold_sim *f)
             }
     }
     bool ok = true;
-    /* Members may be through with a collective that has a root before others come to it: what
-     * follows is known later. */
+    /* Members may leave a rooted collective before others join it, so that their later states are
+     * unknown here. */
     if (has_kin && s->opt.steps < 2 && !s->fold_stays_apart && !f->has_roots) {
         f->colour = orr_arena_new(f->arena, s->npu_count, uint64_t);
         f->merged_of = orr_arena_new(f->arena, s->npu_count, uint32_t);
@@ -93,13 +91,13 @@ bool fold_merge_init(fold_sim *f)
     return ok && !s->code;
 }
 
-/* ---- are two in the same state? ---- */
+/* ---- are two classes in the same state? ---- */
 
 static bool is_idle(const fold_class *c)
 {
     const run_npu *n = c->npu;
-    /* Chunks in queues and phases under way have numbers and partners of their own: waiting until
-     * there are none costs little, for collectives end. */
+    /* Queued chunks and running phases have individual numbers and partners: waiting for them to
+     * end costs little, since collectives end. */
     bool is = c->count && n->result.finished_at == ORR_NEVER && c->phases == 0 && !c->held_slots &&
               !n->freed_count && !n->is_issuing;
     for (size_t q = 0; is && q < run_queue_count(n->sim); q++)
@@ -118,7 +116,7 @@ static bool has_same_collectives(const run_npu *a, const run_npu *b)
                 memcmp(a->next_second, b->next_second, bytes) == 0;
     for (size_t i = 0; same && i < a->membership_count; i++) {
         const sys_membership *x = a->memberships[i], *y = b->memberships[i];
-        /* How many collectives of the group it has begun; groups have different numbers. */
+        /* Collectives of the group begun so far; absolute numbers differ between groups. */
         same = x->next_stream - fold_first_stream(s, x->group) ==
                    y->next_stream - fold_first_stream(s, y->group) &&
                memcmp(x->is_planned, y->is_planned, sizeof x->is_planned) == 0;
@@ -133,13 +131,13 @@ static bool has_same_nodes(const run_npu *a, const run_npu *b)
         memcmp(a->occupant, b->occupant, sizeof a->occupant) == 0 &&
         memcmp(a->waiting_for, b->waiting_for, a->graph->count * sizeof *a->waiting_for) == 0;
     for (unsigned k = 0; same && k < a->graph->slot_count; k++)
-        /* The lowest level of the set is the set; those above follow from it. */
+        /* The lowest level of the bitset determines those above. */
         same = memcmp(a->ready[k].level[0], b->ready[k].level[0],
                       a->ready[k].words[0] * sizeof *a->ready[k].level[0]) == 0;
     return same;
 }
 
-/* What is summed up as a rank goes along, in the order in which its nodes end: to the bit. */
+/* Sums accumulated in the order in which nodes end: equal to the bit. */
 static bool has_same_sums(const run_npu *a, const run_npu *b)
 {
     return a->sum_intensity == b->sum_intensity && a->sum_compute_use == b->sum_compute_use &&
@@ -150,7 +148,7 @@ static bool has_same_sums(const run_npu *a, const run_npu *b)
            a->result.gpu_total == b->result.gpu_total;
 }
 
-/* The event of the other class that is for the same node; NULL: there is none, or another one. */
+/* The other class's event for the same node; NULL: none, or not unique. */
 static const fold_event *twin_of(const fold_sim *f, const fold_class *other, const fold_event *e)
 {
     const fold_event *found = NULL;
@@ -159,7 +157,7 @@ static const fold_event *twin_of(const fold_sim *f, const fold_class *other, con
         if (g->kind != e->kind || g->call.action != e->call.action ||
             g->call.argument != e->call.argument)
             continue;
-        /* Two events for one node cannot be told apart: such classes stay as they are. */
+        /* Two events for one node are indistinguishable: do not merge such classes. */
         if (found)
             return NULL;
         found = g;
@@ -167,7 +165,7 @@ static const fold_event *twin_of(const fold_sim *f, const fold_class *other, con
     return found;
 }
 
-/* Whatever is concluded from their numbers is so in both classes. */
+/* Conclusions from their numbers are the same in both classes. */
 static bool is_same_order(const fold_event *x,
                           const fold_event *y,
                           const fold_event *u,
@@ -175,7 +173,7 @@ static bool is_same_order(const fold_event *x,
 {
     if ((x->sender == y->sender) != (u->sender == v->sender))
         return false;
-    /* Numbers themselves differ between classes; only what tie_order concludes from them counts. */
+    /* Absolute numbers differ between classes; only the conclusions of tie_order count. */
     return x->kind != y->kind || (x->number < y->number) == (u->number < v->number);
 }
 
@@ -186,8 +184,8 @@ static bool has_same_events(const fold_sim *f, const fold_class *a, const fold_c
         others++;
     for (uint32_t i = a->first_event; i != RUN_NONE; i = f->events[i].next, count++) {
         const fold_event *x = &f->events[i], *u = twin_of(f, b, x);
-        /* Timers of nodes and messages only: their calls name the class's walk, which can be
-         * exchanged. */
+        /* Only timers of nodes and messages: their callbacks refer to the class's run_npu, which
+         * can be replaced. */
         if (!u || x->kind == FOLD_PHASE_END || x->call.context != a->npu ||
             u->call.context != b->npu)
             return false;
@@ -202,7 +200,7 @@ static bool has_same_events(const fold_sim *f, const fold_class *a, const fold_c
     return count == others && (f->is_loose || a->last.kind == b->last.kind);
 }
 
-/* Which nodes were made ready by one event, and which by the one that freed their slot: the same in
+/* The partition of nodes by the event that made them ready, or freed their slot, is the same in
  * both. */
 static bool has_same_makers(const fold_sim *f, const fold_class *a, const fold_class *b)
 {
@@ -219,8 +217,8 @@ static bool has_same_makers(const fold_sim *f, const fold_class *a, const fold_c
             same = x == y;
             continue;
         }
-        /* Both numbered by the first place that has them: equal partitions give equal numbers,
-         * whatever the events are called. */
+        /* Both numbered by first occurrence: equal partitions give equal numbers, whatever the ids
+         * of the events. */
         const uint32_t i = orr_map_find(first[0], x, p), k = orr_map_find(first[1], y, p);
         has_room = orr_map_put(first[0], x, i, NULL) && orr_map_put(first[1], y, k, NULL);
         same = i == k && has_room;
@@ -232,8 +230,8 @@ static bool has_same_makers(const fold_sim *f, const fold_class *a, const fold_c
     return same;
 }
 
-/* Of each slot only what later decisions look at: its last event, how many have started, and which
- * was the last. */
+/* Of each slot only what later decisions use: its last event, how many have started, and the last
+ * one. */
 static bool has_same_slots(const fold_class *a, const fold_class *b)
 {
     for (unsigned k = 0; k < WORK_SLOTS; k++) {
@@ -249,8 +247,8 @@ static bool has_same_slots(const fold_class *a, const fold_class *b)
     return true;
 }
 
-/* Letters of the two channels must pair up one by one: then those of the new channel are theirs,
- * member by member. */
+/* Letters of the two channels must pair up one by one: then the letters of the new channel are
+ * theirs, per member. */
 static bool has_same_letters(const fold_channel *x, const fold_channel *y)
 {
     const fold_letter *l = x->first, *m = y->first;
@@ -276,13 +274,13 @@ static bool is_same_state(const fold_sim *f, const fold_class *a, const fold_cla
     return is_kin(a, b) && has_same_nodes(a->npu, b->npu) && has_same_sums(a->npu, b->npu) &&
            has_same_collectives(a->npu, b->npu) && has_same_events(f, a, b) &&
            has_same_channels(a, b) && has_same_slots(a, b) &&
-           /* The cheap questions first: most classes differ in their nodes. */
+           /* Cheap checks first: most classes differ in their nodes. */
            (!f->is_loose || has_same_makers(f, a, b));
 }
 
-/* ---- which become one ---- */
+/* ---- which classes merge ---- */
 
-/* By class: the first one in the same state; itself where it stays as it is.  False: all do. */
+/* By class: the first one in the same state, or itself.  False: no two are equal. */
 static bool find_alike(const fold_sim *f, uint32_t *like)
 {
     bool any = false;
@@ -308,15 +306,15 @@ static bool find_alike(const fold_sim *f, uint32_t *like)
 
 typedef struct merger {
     fold_sim *f;
-    uint32_t *into;          /* by class: the one that it becomes part of, or itself */
-    uint32_t *counts;        /* members before */
-    fold_channel ***channel; /* before, by class and relation */
-    fold_family ***family;   /* before, by class and link */
-    fold_val *values;        /* of the parts that are joined */
+    uint32_t *into;          /* by class: the one it is merged into, or itself */
+    uint32_t *counts;        /* old number of members */
+    fold_channel ***channel; /* old, by class and relation */
+    fold_family ***family;   /* old, by class and link */
+    fold_val *values;        /* of the parts being joined */
     bool has_failed;
 } merger;
 
-/* One number for each member of the new class, part after part. */
+/* One number per member of the new class, part after part. */
 static fold_val join(merger *m, uint32_t into, const fold_val *values)
 {
     fold_sim *f = m->f;
@@ -341,8 +339,7 @@ static fold_val join(merger *m, uint32_t into, const fold_val *values)
     return fold_make(f->times, f->ends, (uint32_t)count);
 }
 
-/* The same field of all classes, gathered and joined: those of classes that stay apart are not
- * looked at. */
+/* The same field of all parts, gathered and joined; classes that are not merged are skipped. */
 #define JOIN(m, into_class, of)                                            \
     do {                                                                   \
         for (uint32_t i_ = 0; i_ < (m)->f->class_count; i_++)              \
@@ -352,8 +349,8 @@ static fold_val join(merger *m, uint32_t into, const fold_val *values)
 
 static void widen(fold_event *e, const fold_event *by)
 {
-    /* What is not the same in all parts becomes an interval, from which less is concluded: never
-     * something wrong. */
+    /* Values that differ between parts become an interval, which permits fewer conclusions but
+     * never a wrong one. */
     e->lag_least = by->lag_least < e->lag_least ? by->lag_least : e->lag_least;
     e->lag_most = by->lag_most > e->lag_most ? by->lag_most : e->lag_most;
 }
@@ -376,7 +373,7 @@ static void join_events(merger *m, uint32_t into)
             m->values[i] = part->at;
             widen(&e, part);
         }
-        f->events[at].is_pending = false; /* its place is free when it comes up in the queue */
+        f->events[at].is_pending = false; /* freed when it is popped from the queue */
         e.at = join(m, into, m->values);
         fold_put_event(f, &e);
         at = next;
@@ -414,8 +411,7 @@ static void join_orders(merger *m, uint32_t into)
     }
     for (size_t k = 0; c->numbered && k < c->link_count; k++)
         JOIN(m, into, numbered[k].at);
-    /* Only nodes whose time will be asked for: ready ones, and those of which some parents have
-     * ended. */
+    /* Only nodes whose time will be needed: ready ones, and those with some ended parents. */
     for (uint32_t p = 0; f->is_loose && p < g->count; p++) {
         const bool is_ready = orr_bitset_has(&c->npu->ready[g->slot[p]], p);
         const uint32_t left = c->npu->waiting_for[p];
@@ -437,9 +433,8 @@ static void join_orders(merger *m, uint32_t into)
  *     class 1   --part 1--'            >--part 4-- ...
  *     class 2   --part 2--------------'
  *
- * A part's log ends where it goes into another; members of a part stand side by side in it.  The
- * log of class 1 as it was at first is that of part 1, then its share of parts 3 and 4
- * (make_leaf). */
+ * A part's log ends where it is merged into another; its members are contiguous there.  The log of
+ * the initial class 1 is that of part 1, then its share of parts 3 and 4 (make_leaf). */
 static uint32_t new_part(fold_sim *f)
 {
     if (!orr_grow(&f->parts, &f->part_room, f->part_count + 1)) {
@@ -450,7 +445,7 @@ static uint32_t new_part(fold_sim *f)
     return (uint32_t)f->part_count++;
 }
 
-/* The classes of the beginning. */
+/* The initial classes. */
 static bool begin_parts(fold_sim *f)
 {
     const size_t bytes = f->s->npu_count * sizeof(uint32_t);
@@ -472,7 +467,7 @@ static bool begin_parts(fold_sim *f)
     return true;
 }
 
-/* Steps that are under way go on in the log of the new class. */
+/* Running steps continue in the log of the new class. */
 static void join_logs(merger *m, uint32_t into, uint32_t *ranks, uint32_t count)
 {
     fold_sim *f = m->f;
@@ -521,7 +516,7 @@ static void join_logs(merger *m, uint32_t into, uint32_t *ranks, uint32_t count)
     f->parts[part].carried = (uint32_t)fresh.count;
 }
 
-/* ---- whom they talk to ---- */
+/* ---- partners ---- */
 
 static void join_members(merger *m, uint32_t into)
 {
@@ -535,7 +530,7 @@ static void join_members(merger *m, uint32_t into)
         m->has_failed = true;
         return;
     }
-    /* Before the members: times are joined by the old counts and lists. */
+    /* Before the members are replaced: times are joined by the old counts and lists. */
     join_events(m, into);
     join_orders(m, into);
     join_logs(m, into, ranks, count);
@@ -548,7 +543,7 @@ static void join_members(merger *m, uint32_t into)
             f->classes[i].count = 0;
             f->walks--;
         }
-    /* One part after the other, as join() puts their times. */
+    /* Part after part, like the times in join(). */
     f->classes[into].ranks = ranks;
     f->classes[into].count = count;
     for (uint32_t k = 0; k < count; k++) {
@@ -557,7 +552,7 @@ static void join_members(merger *m, uint32_t into)
     }
 }
 
-/* Those of classes that are gone leave the ring of their kin. */
+/* Merged classes leave the ring of their kin. */
 static void leave_kin(fold_sim *f)
 {
     for (uint32_t i = 0; i < f->class_count; i++) {
@@ -567,7 +562,7 @@ static void leave_kin(fold_sim *f)
     }
 }
 
-/* The old channel of the same relation that this class of before had a side of; NULL: none. */
+/* The old channel of the same relation of which this old class was a side; NULL: none. */
 static const fold_channel *side_of(
     const merger *m, uint32_t into, size_t relation, uint32_t part, bool is_from)
 {
@@ -579,8 +574,8 @@ static const fold_channel *side_of(
     return NULL;
 }
 
-/* The end of a channel may itself be a class that was joined: its turn is put together from the
- * channels that its parts had. */
+/* The end of a channel may itself be a merged class: its turn is assembled from the channels of its
+ * parts. */
 static void join_turn(
     merger *m, uint32_t into, size_t relation, bool is_from, uint32_t end, fold_turn *out)
 {
@@ -605,7 +600,7 @@ static const fold_letter *letter_at(const fold_channel *h, size_t number)
     return l;
 }
 
-/* What was sent and not received, or the other way round. */
+/* Unmatched sends and receives. */
 static void join_letters(merger *m, uint32_t into, size_t relation, fold_channel *out)
 {
     const fold_pairs *h = out->pairs;
@@ -637,11 +632,11 @@ static void join_letters(merger *m, uint32_t into, size_t relation, fold_channel
     }
 }
 
-/* Families, pairs and channels are those of classes: all are found again. */
+/* Families, pairs and channels depend on classes: all are rebuilt. */
 static bool forget_others(merger *m)
 {
     fold_sim *f = m->f;
-    /* Kept until the end: phases that are under way still name them. */
+    /* Kept until the end: running phases still refer to them. */
     for (size_t i = 0; i < f->family_count; i++) {
         if (!orr_grow(&f->old_families, &f->old_family_room, f->old_family_count + 1))
             return false;
@@ -668,7 +663,7 @@ static bool forget_others(merger *m)
     return true;
 }
 
-/* The family that these phases of a class are of now; NULL: it has given up. */
+/* The new family of these phases of a class; NULL: given up. */
 static fold_family *family_now(const merger *m, fold_class *c, const fold_family *old)
 {
     const work_graph *g = c->npu->graph;
@@ -683,7 +678,7 @@ static fold_family *family_now(const merger *m, fold_class *c, const fold_family
     return NULL;
 }
 
-/* Classes that are not joined may have phases under way: they are of the new families now. */
+/* Classes that are not merged may have running phases: move them to the new families. */
 static bool move_running(const merger *m, fold_class *c)
 {
     bool ok = true;
@@ -692,8 +687,8 @@ static bool move_running(const merger *m, fold_class *c)
     return ok;
 }
 
-/* Every node of this class that uses a relation which was used before. Only relations that were
- * used: a channel that has carried nothing is found when it does. */
+/* Rebuilds the channels of this class. Only for relations that were used: others are created on
+ * first use. */
 static bool find_channels(merger *m, fold_class *c)
 {
     const work_graph *g = c->npu->graph;
@@ -746,16 +741,17 @@ static void merge(merger *m)
     leave_kin(f);
     if (!m->has_failed && !find_others_again(m) && !fold_is_over(f))
         m->has_failed = true;
-    /* Classes have been changed half: only another run helps, in which they stay apart. */
+    /* Classes are half changed: only another run helps, in which merging is off. */
     if (m->has_failed && !f->s->code)
         fold_give_up(f, "classes in the same state do not become one");
 }
 
-/* How many there would be; *into: by class, which one it becomes part of. */
+/* The resulting number of classes; *into: by class, its target. */
 static uint32_t refine_states(fold_sim *f, const uint32_t *like, uint32_t *into)
 {
     for (uint32_t r = 0; r < f->s->npu_count; r++)
-        /* Classes in one state begin with one colour; refinement then asks whom they talk to. */
+        /* Classes in the same state start with one colour; refinement then compares their
+         * partners. */
         f->colour[r] = orr_hash_mix(like[f->class_of[r]] ^ 0xa0761d6478bd642fu,
                                     orr_set_class_of(f->s->set, r) ^ 0x8ebc6af09c88c6e3u);
     const uint32_t count = fold_refine(f, f->colour, f->merged_of);
@@ -782,7 +778,7 @@ static uint32_t refine_states(fold_sim *f, const uint32_t *like, uint32_t *into)
     return count;
 }
 
-/* States first, which costs the nodes of a few classes; colours after that, which cost all
+/* States first, at the cost of the nodes of a few classes; then colours, at the cost of all
  * ranks. */
 static void try_now(fold_sim *f)
 {
@@ -802,7 +798,7 @@ static void try_now(fold_sim *f)
         if (begin_parts(f)) {
             f->merges++;
             merge(&m);
-            /* It paid: attempts are free again. */
+            /* It paid off: attempts are free again. */
             f->merge_tries = 0;
         } else {
             run_no_memory(f->s);
@@ -815,19 +811,19 @@ static void try_now(fold_sim *f)
     orr_free(m.values);
 }
 
-/* Asked after every event, so the first questions are a comparison each; only classes of the same
- * kind with the same sums are looked at closely. */
+/* Called after every event, so the first checks are single comparisons; only classes of one kin
+ * with equal sums are compared in full. */
 void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now)
 {
     const uint32_t mine = (uint32_t)(c - f->classes);
     bool any = false;
     if (f->events_run < f->next_merge || !f->queue.count ||
-        /* Between two ticks only: within one, events that are due may still order the members. */
+        /* Only between two ticks: within one, due events may still order the members. */
         f->queue.entries[0].key <= (uint64_t)now)
         return;
     for (uint32_t k = c->next_kin; k != mine && !any; k = f->classes[k].next_kin)
         /* A sum of hashes over nodes that have started and ended: equal states have equal sums, and
-         * most others are seen to differ at the cost of one comparison. */
+         * most others are rejected by one comparison. */
         any = f->classes[k].done_sum == c->done_sum;
     if (!any)
         return;
@@ -850,9 +846,9 @@ uint32_t fold_walks(const fold_sim *f)
     return f->walks;
 }
 
-/* ---- the classes of the beginning, with all that their members did ---- */
+/* ---- the initial classes, with the full log of their members ---- */
 
-/* open: by place, where a step that was under way stands in `to`. */
+/* open: by node, the index in `to` of a running step. */
 static bool add_part(fold_sim *f,
                      const struct fold_part *p,
                      const fold_log *from,
@@ -872,7 +868,7 @@ static bool add_part(fold_sim *f,
         step.end = fold_part_of(f->times, step.end, at, count);
         if (step.note != RUN_NONE)
             step.note += notes;
-        /* A step that was under way when its class became part of another is one step, not two. */
+        /* A step that was running when its class was merged is one step, not two. */
         number[i] = i < p->carried ? open[step.place] : (uint32_t)to->count++;
         open[step.place] = number[i];
         to->steps[number[i]] = step;
@@ -890,7 +886,7 @@ static bool add_part(fold_sim *f,
     return ok && !fold_times_failed(f->times);
 }
 
-/* What is another's while classes are as they were at first. */
+/* The fields that are swapped while the initial classes are restored. */
 typedef struct fold_view {
     fold_class *classes;
     uint32_t *class_of, *index_of;
@@ -901,8 +897,8 @@ typedef struct fold_view {
     orr_map *claims, *channel_by_sum;
 } fold_view;
 
-/* Figures and logs are made by code that knows classes, not parts: it is shown the classes of the
- * beginning, and afterwards what was there is put back. */
+/* Statistics and logs are made by code that knows classes, not parts: swap in the initial classes,
+ * and afterwards swap back. */
 static void exchange(fold_sim *f, fold_view *v)
 {
     const fold_view now = {f->classes,      f->class_of,    f->index_of,      f->families,
@@ -922,8 +918,8 @@ static void exchange(fold_sim *f, fold_view *v)
     *v = now;
 }
 
-/* From the class's own part along the tree to the one that is left, taking from each the members
- * that are its own. */
+/* From the class's own part along the tree to the remaining one, taking its own members from
+ * each. */
 static bool make_leaf(fold_sim *f, uint32_t i, uint32_t *open, fold_class *leaf)
 {
     const uint32_t count = f->parts[i].count;
@@ -937,12 +933,12 @@ static bool make_leaf(fold_sim *f, uint32_t i, uint32_t *open, fold_class *leaf)
         ok = ok && add_part(f, p, from, at, count, open, &log);
         if (!is_over)
             break;
-        /* Members of a part stand together in what it became part of: positions add up. */
+        /* Members of a part are contiguous in its target: offsets add up. */
         at += p->at;
     }
     run_npu *n = &f->s->npus[i];
     const fold_class *owner = &f->classes[f->parts[k].owner];
-    if (owner->npu != n) { /* it came to its end as part of that one */
+    if (owner->npu != n) { /* it ended as part of that one */
         n->result = owner->npu->result;
         n->running = owner->npu->running;
     }
@@ -960,7 +956,7 @@ static bool make_leaf(fold_sim *f, uint32_t i, uint32_t *open, fold_class *leaf)
     return ok && leaf->family && leaf->pairs && leaf->channel;
 }
 
-/* Whom its messages went to. */
+/* The partners of its messages. */
 static bool find_leaf_channels(fold_sim *f, const fold_class *c)
 {
     const work_graph *g = c->npu->graph;
@@ -991,7 +987,7 @@ bool fold_leaves_begin(fold_sim *f)
         most = f->classes[i].npu->graph->count > most ? f->classes[i].npu->graph->count : most;
     uint32_t *open = orr_alloc((size_t)most + 1, sizeof *open);
     bool ok = v->classes && v->claims && v->channel_by_sum && open;
-    fold_times_unbound(f->times); /* parts of spreads take no more than they do */
+    fold_times_unbound(f->times); /* sub-spreads need no more memory than the spreads */
     for (uint32_t i = 0; ok && i < f->class_count; i++)
         ok = make_leaf(f, i, open, &v->classes[i]);
     orr_free(open);

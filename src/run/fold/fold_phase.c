@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_phase.c - what classes do together: phases of collectives, and messages.
+/* fold_phase.c - interaction of classes: phases of collectives, and messages.
  *
  * A phase of a chunk is complete for its members when all of them have started it: then all ends
- * follow from all starts (coll_times.h), and each class gets one event.  What came out for the same
- * starts, relative to each other, is remembered: a training step asks the same few questions again
- * and again. */
+ * are computed from all starts (coll_times.h), and each class gets one event.  Results are memoised
+ * by relative starts: a training step repeats the same few phases. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -26,7 +25,7 @@ static bool is_same_meeting(const fold_meeting *a, const fold_meeting *b)
 
 static uint64_t meeting_key(const fold_meeting *m)
 {
-    /* The family's sum and not its address: keys must not depend on where things lie in memory. */
+    /* The family's sum, not its address: results must not depend on addresses. */
     const uint64_t h =
         orr_hash_mix(m->stream ^ 0xa0761d6478bd642fu, (uint64_t)m->step + m->family->sum);
     return orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, m->phase.data + (uint64_t)m->phase.kind);
@@ -38,7 +37,7 @@ static fold_meeting *new_meeting(fold_sim *f, const fold_meeting *like)
     fold_meeting *m = like->family->free_meetings;
     if (m) {
         like->family->free_meetings = m->next;
-        /* Lists of an earlier life are kept; all else is new. */
+        /* Lists from its previous use are kept; everything else is reset. */
         sys_stream **streams = m->streams;
         fold_val *starts = m->starts;
         uint64_t *numbers = m->numbers;
@@ -70,7 +69,7 @@ static fold_meeting *find_meeting(fold_sim *f, const fold_meeting *like)
     if (m)
         return m;
     m = new_meeting(f, like);
-    /* The map has a slot for each hash; meetings of one hash are a list in it. */
+    /* The map has one slot per hash; meetings with the same hash form a list in it. */
     const uint32_t slot = at != RUN_NONE                     ? at
                           : f->free_meeting_slot != RUN_NONE ? f->free_meeting_slot
                                                              : (uint32_t)f->meeting_count;
@@ -95,7 +94,7 @@ static fold_meeting *find_meeting(fold_sim *f, const fold_meeting *like)
     return m;
 }
 
-/* Classes have become one, and families are new: none of those classes has come. */
+/* Classes have merged, and families are new: none of the merged classes has arrived here. */
 static bool move_meeting(fold_sim *f, const fold_meeting *old)
 {
     fold_meeting like = *old, *m = NULL;
@@ -112,8 +111,7 @@ static bool move_meeting(fold_sim *f, const fold_meeting *old)
             if (!m)
                 return false;
         }
-        /* Classes that become one have no phase under way, so those that wait here keep their
-         * numbers. */
+        /* Merged classes have no running phase, so the classes waiting here keep their numbers. */
         const uint32_t place = m->family->place_of[old->family->classes[i]];
         m->streams[place] = old->streams[i];
         m->starts[place] = old->starts[i];
@@ -143,7 +141,7 @@ bool fold_move_meetings(fold_sim *f)
     return ok;
 }
 
-/* All classes have come: nobody looks for it any more. */
+/* All classes have arrived: nobody looks it up any more. */
 static void forget_meeting(fold_sim *f, fold_meeting *m)
 {
     const uint64_t key = meeting_key(m);
@@ -162,10 +160,10 @@ static void forget_meeting(fold_sim *f, fold_meeting *m)
 void fold_leave(fold_sim *f, fold_meeting *m)
 {
     (void)f;
-    /* The last class that finishes gives it back: until then events name it. */
+    /* Freed by the last class that finishes: until then events refer to it. */
     if (++m->gone < m->family->class_count)
         return;
-    /* Meetings of a family have lists of its length: they are kept for it. */
+    /* Meetings of a family have lists of its length: they are reused by it. */
     m->next = m->family->free_meetings;
     m->family->free_meetings = m;
 }
@@ -182,7 +180,7 @@ typedef struct context {
 static uint64_t delay_to(void *c, uint64_t step, uint32_t member, uint64_t size)
 {
     context *v = c;
-    /* An edge of a tree has its own route: no pattern of all members stands for it. */
+    /* An edge of a tree has its own route: no pattern of all members applies. */
     if (coll_times_is_edge(step)) {
         const uint32_t group = (uint32_t)(v->first / v->y->members);
         const uint32_t from = fold_family_rank(v->y, group, coll_times_source(step, member, 0));
@@ -231,8 +229,8 @@ static void count_edge(void *c, uint32_t from, uint32_t to, uint64_t messages, u
     f->s->watch->traffic[k].bytes += messages * size;
 }
 
-/* Steps send alike in every group; along a tree groups are counted one by one, since its edges
- * cross different dimensions in each. */
+/* Steps send equally in every group; trees are counted group by group, since their edges cross
+ * different dimensions in each. */
 static void count_all(context *v, const coll_times_phase *p)
 {
     if (!coll_times_is_tree(p)) {
@@ -266,7 +264,8 @@ static bool find_even_ends(const fold_meeting *m,
     return true;
 }
 
-/* Member by member: the starts of all classes, group by group, and the ends back to the classes. */
+/* Per member: gathers the starts of all classes, group by group, and scatters the ends back to the
+ * classes. */
 static bool find_ends(fold_sim *f,
                       const fold_meeting *m,
                       context *v,
@@ -280,7 +279,7 @@ static bool find_ends(fold_sim *f,
         net->is_out_of_memory = true;
         return false;
     }
-    /* Groups of a family do the same apart from each other: one after the other, in one table. */
+    /* Groups of a family are independent and equal: one after the other, in one table. */
     for (uint32_t g = 0; g < y->groups; g++) {
         v->first = (size_t)g * y->members;
         for (uint32_t i = 0; i < y->members; i++) {
@@ -292,14 +291,14 @@ static bool find_ends(fold_sim *f,
             v->has_failed)
             return false;
     }
-    /* f->starts has room for the ends by class now. */
+    /* f->starts is reused for the ends by class. */
     size_t at = 0;
     for (uint32_t i = 0; i < y->class_count; i++) {
         f->class_at[y->classes[i]] = at;
         at += f->classes[y->classes[i]].count;
     }
-    /* Each class must be in the family with all its members, or an event of it would have no time
-     * for some of them. */
+    /* Each class must be in the family with all its members, or its event would lack times for some
+     * of them. */
     if (at != all) {
         fold_give_up(f, "a class is in groups of several kinds");
         return false;
@@ -316,7 +315,7 @@ static bool find_ends(fold_sim *f,
     return !fold_times_failed(f->times);
 }
 
-/* ---- what was asked before ---- */
+/* ---- memos ---- */
 
 enum { PHASE_WORDS = 11 };
 
@@ -335,12 +334,12 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
                                  0,
                                  p->root,
                                  (int64_t)p->variant * 2 + p->is_barrier};
-    /* Bytes of a pointer and of a double: they are compared, never ordered. */
+    /* The bytes of a pointer and of a double: compared for equality only. */
     memcpy(&head[7], &p->ops, sizeof p->ops);
     memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
     memcpy(out, head, sizeof head);
     for (uint32_t i = 0; i < count; i++) {
-        /* Relative to the first: what is asked again later is the same question. */
+        /* Relative to the first: the same question at another time is equal. */
         out[PHASE_WORDS + 2 * (size_t)i] = m->starts[i].base - m->starts[0].base;
         out[PHASE_WORDS + 2 * (size_t)i + 1] = m->starts[i].by;
     }
@@ -348,7 +347,7 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
 }
 
 /* A memo: its question, then the lags, the ends relative to the first start, the traffic by
- * dimension, and where the times of messages are kept. */
+ * dimension, and the send times. */
 static const int64_t *recall(const fold_sim *f,
                              const int64_t *question,
                              size_t words,
@@ -358,8 +357,8 @@ static const int64_t *recall(const fold_sim *f,
     *key = hash_words(question, words);
     while ((at = orr_map_find(f->memos, *key, RUN_NONE)) != RUN_NONE) {
         const int64_t *kept =
-            f->memo_words[at]; /* the first word is the family, which decides how many there are */
-        /* In full: a hash only finds it. */
+            f->memo_words[at]; /* the first word is the family, which determines the length */
+        /* Compared in full: the hash only finds it. */
         if (kept[0] == question[0] && memcmp(kept, question, words * sizeof *question) == 0)
             return kept + words;
         ++*key;
@@ -367,7 +366,7 @@ static const int64_t *recall(const fold_sim *f,
     return NULL;
 }
 
-/* ---- when its messages are sent, for the bytes over time ---- */
+/* ---- send times, for traffic over time ---- */
 
 typedef struct sends {
     context v;
@@ -379,7 +378,7 @@ typedef struct sends {
         uint32_t dimension;
     } * list;
     size_t count, room;
-    size_t crowded; /* from this many on, those of one time are merged */
+    size_t crowded; /* threshold for merging sends at the same time */
     bool has_failed;
 } sends;
 
@@ -393,7 +392,7 @@ static int by_dimension_and_time(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Those of one time and dimension become one; they must be in order. */
+/* Merges sends of the same time and dimension; the list must be sorted. */
 static void merge_sends(sends *l)
 {
     size_t count = 0;
@@ -427,7 +426,7 @@ static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
         l->list[l->count++] = (struct sent){at, bytes, dimension};
 }
 
-/* A message is counted for the dimension that its ends differ in, as watch_message does. */
+/* A message counts for the dimension in which its ends differ, as in watch_message. */
 static void hear_send(void *c, uint64_t step, uint32_t member, int64_t at, uint64_t size)
 {
     sends *l = c;
@@ -461,9 +460,9 @@ static void count_along(void *count, uint32_t from, uint32_t to, uint64_t messag
     *(uint64_t *)count += messages;
 }
 
-/* The words of a memo: how many, then time after the first start, dimension and bytes of
- * each.  NULL: out of memory, or there are so many messages at different times that nobody waits
- * for them: then there are no bytes over time. */
+/* The words of a memo: how many, then time after the first start, dimension and bytes of each.
+ * NULL: out of memory, or so many messages at different times that it would take too long: then
+ * there is no traffic over time. */
 static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
 {
     fold_family *y = m->family;
@@ -472,7 +471,7 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
     coll_times_steps(&m->phase, look_at_step, &l.v);
     coll_times_net net = {.delay = delay_to, .context = &l.v, .is_even = l.v.is_even};
     const bool is_even = l.v.is_even && is_even_start(m);
-    uint64_t each = 0, along = 0; /* by each member, and along edges */
+    uint64_t each = 0, along = 0; /* per member, and along edges */
     coll_times_steps(&m->phase, count_sends, &each);
     if (is_tree)
         coll_times_edges(&m->phase, count_along, &along);
@@ -511,10 +510,10 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
 /* A memo is one row of words:
  *
  *     question          family, phase, starts of classes relative to the first
- *     lags              from the last timer of a member to its end: the least and the longest
+ *     lags              from the last timer of a member to its end: minimum and maximum
  *     ends              base and spread of each class, relative to the first start
  *     traffic           messages and bytes, by dimension
- *     sends             a pointer to when they are sent; NULL: not kept */
+ *     sends             a pointer to the send times; NULL: not kept */
 static const int64_t *keep(
     fold_sim *f, size_t words, uint64_t key, const fold_meeting *m, coll_times_lag lag)
 {
@@ -535,8 +534,8 @@ static const int64_t *keep(
         *out++ = f->phase_ends[i].base - m->starts[0].base;
         *out++ = f->phase_ends[i].by;
     }
-    /* The counters are borrowed: what the phase adds is read off and taken back, since memos are
-     * made once and counted often. */
+    /* The counters are borrowed: the phase's traffic is read off and subtracted again, since a memo
+     * is made once and counted often. */
     memcpy(before, traffic, sizeof before);
     const uint64_t messages = f->s->messages;
     count_all(&v, &m->phase);
@@ -556,8 +555,8 @@ static const int64_t *keep(
     return kept + words;
 }
 
-/* Members that start together over routes that are alike need one of them; any others, and those of
- * a tree, are worked out member by member. */
+/* If members start together over equal routes, one member is enough; otherwise, and for trees,
+ * every member is computed. */
 static bool answer(fold_sim *f, const fold_meeting *m, fold_val *ends, coll_times_lag *lag)
 {
     context v = {.f = f, .y = m->family, .is_even = !coll_times_is_tree(&m->phase)};
@@ -581,7 +580,7 @@ static void finish_phase(void *stream, uint64_t unused)
     sys_stream_advance(stream);
 }
 
-/* The bytes over time. */
+/* Traffic over time. */
 void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent)
 {
     orr_sim *s = f->s;
@@ -600,7 +599,7 @@ void fold_draw_sent(fold_sim *f, const fold_class *c, const fold_sent *sent)
         watch_add_traffic(s, h->dimension[m], (uint64_t)fold_at(f->times, at, m), sent->size);
 }
 
-/* Of several steps it is drawn when it is known which one is kept. */
+/* With several steps it is drawn once it is known which one is kept. */
 static void note_sent(fold_sim *f, fold_class *c, const fold_sent *sent)
 {
     if (f->s->opt.steps < 2)
@@ -609,7 +608,7 @@ static void note_sent(fold_sim *f, fold_class *c, const fold_sent *sent)
         run_no_memory(f->s);
 }
 
-/* NULL: it has given up, or memory is out. */
+/* NULL: given up, or out of memory. */
 static const int64_t *find_answer(fold_sim *f, const fold_meeting *m)
 {
     const uint32_t count = m->family->class_count;
@@ -646,14 +645,14 @@ const int64_t *fold_words_of(const fold_sim *f, const fold_family *y, const int6
     return words;
 }
 
-/* The last class has come: now all ends are known, and each class gets its event. */
+/* The last class has arrived: compute all ends, and schedule one event per class. */
 static void complete(fold_sim *f, fold_meeting *m)
 {
     const uint32_t count = m->family->class_count;
     const int64_t *known = find_answer(f, m);
     if (!known)
         return;
-    /* Before events are scheduled: a class may start a phase of the same number within them. */
+    /* Before events are scheduled: they may start a phase with the same number. */
     forget_meeting(f, m);
     const int64_t *traffic = known + FOLD_LAGS + 2 * (size_t)count;
     for (uint32_t k = 0; k < f->s->dims && m->round == 0; k++) { /* the same in each step */
@@ -672,14 +671,14 @@ static void complete(fold_sim *f, fold_meeting *m)
                                .phase = id});
     for (uint32_t i = 0; i < count && !fold_is_over(f); i++) {
         const fold_val start = m->starts[i], end = f->phase_ends[i];
-        /* It ended by the timer of its own start, for every member: such an end is ordered as
-         * timers of nodes are (fold_events.c). */
+        /* It ended by the timer of its own start, for every member: such an end is ordered like
+         * timers of nodes (fold_events.c). */
         const bool is_own = coll_times_is_tree(&m->phase) && known[0] == known[1] &&
                             end.by == start.by && end.base - start.base == known[0];
         f->phase_ends[i].id = id ? id + i : 0;
         fold_schedule(f, &(fold_event){.at = f->phase_ends[i],
-                                       /* How long before its end the last timer of a phase was set
-                                        * is the same for all members (coll_times.h). */
+                                       /* The time from the last timer of a phase to its end is the
+                                        * same for all members (coll_times.h). */
                                        .lag_least = known[0],
                                        .lag_most = known[1],
                                        .call = {finish_phase, m->streams[i], 0},
@@ -694,7 +693,7 @@ static void complete(fold_sim *f, fold_meeting *m)
 bool fold_share_pair(const cfg_group *a, const cfg_group *b)
 {
     uint32_t x = 0, y = 0, common = 0;
-    /* Groups that lie apart, which are most, are told by their ends. */
+    /* Disjoint ranges, the usual case, are detected by their ends. */
     if (a->sorted[a->count - 1] < b->sorted[0] || b->sorted[b->count - 1] < a->sorted[0])
         return false;
     while (x < a->count && y < b->count && common < 2) {
@@ -715,11 +714,11 @@ bool fold_may_mix_groups(const orr_sim *s, const cfg_group *a, const cfg_group *
            (!a || !b || fold_share_pair(a, b));
 }
 
-/* Does any rank of the class have groups here and there that may be mixed up?  Asked once for two
+/* Does any rank of the class have groups in both families whose tags may clash?  Cached per pair of
  * families. */
 static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, const fold_running *b)
 {
-    /* Three numbers in one key; larger ones are taken to be in each other's way. */
+    /* Three numbers in one key; larger ones are assumed to clash. */
     enum { BITS = 21 };
     const uint64_t first = a->family->number, second = b->family->number,
                    third = (uint64_t)(c - f->classes);
@@ -739,8 +738,8 @@ static bool may_mix(fold_sim *f, const fold_class *c, const fold_running *a, con
     return may;
 }
 
-/* Chunks that run are noted where tags may be mixed up.  False: one of this number runs already, in
- * another family whose tags may be the same. */
+/* Records running chunks if tags may clash.  False: one with this number is already running, in
+ * another family with possibly equal tags. */
 static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m, uint32_t place)
 {
     const fold_running mine = {.place = place, .stream = m->stream, .family = m->family};
@@ -765,7 +764,7 @@ void fold_phase_over(fold_sim *f, fold_class *c, const fold_meeting *m)
     c->phases--;
     for (uint32_t i = 0; f->may_mix_tags && i < c->phases; i++)
         if (c->running[i].stream == m->stream && c->running[i].family == m->family) {
-            /* The last one takes its place: they are in no order. */
+            /* Order is irrelevant: the last entry fills the gap. */
             c->running[i] = c->running[c->phases];
             return;
         }
@@ -787,7 +786,7 @@ void fold_phase_start(sys_stream *st)
     }
     fold_meeting like = {
         .family = d->group ? fold_group_family(f, n, st->set->place) : fold_line_family(f, c, d),
-        /* Of those with a root some ranks have fewer phases; no dimension has two of one kind. */
+        /* In rooted collectives some ranks have fewer phases; no dimension has two of one kind. */
         .step = coll_has_root(p->kind) ? d->position : st->phase,
         .round = n->round,
         .stream = d->group ? st->id - (uint64_t)d->group->id * SYS_GROUP_STREAMS : st->id};
@@ -807,7 +806,7 @@ void fold_phase_start(sys_stream *st)
         .endpoint = d->group ? SYS_GROUP_RING_DELAY : s->system.endpoint_delay,
         .memory_speed = s->system.local_mem_bw * n->speed->memory,
     };
-    /* As set_up in phases.c: ranks that the last dimension does not cover. */
+    /* As set_up in phases.c: ranks not covered by the last dimension. */
     const bool has_outsider = !d->group && d->is_last && s->npu_count / d->offset > d->count;
     if (!coll_times_knows(&like.phase) || (d->ops == &coll_tree && has_outsider)) {
         fold_give_up(f, "the algorithm %s of a collective over %u ranks is not folded",
@@ -829,7 +828,7 @@ void fold_phase_start(sys_stream *st)
     f->mixes_rounds = f->mixes_rounds || m->round != n->round;
     m->streams[place] = st;
     m->starts[place] = c->now;
-    /* In which order a class started its phases: what decides between two that end together
+    /* The order in which a class started its phases: the tie-breaker for phases that end together
      * (fold_events.c). */
     m->numbers[place] = ++f->numbers;
     c->phases++;
@@ -839,7 +838,7 @@ void fold_phase_start(sys_stream *st)
 
 /* ---- messages of nodes ---- */
 
-/* One delay where all routes are alike; else a spread, which is remembered for the last size. */
+/* One delay if all routes are equal; else a spread, cached for the last size. */
 static fold_val pairs_delay(fold_sim *f, fold_pairs *h, uint64_t size)
 {
     if (!h->path)
@@ -870,11 +869,11 @@ static fold_letter *new_letter(fold_sim *f, const fold_letter *value)
     return l;
 }
 
-/* The oldest of the other side and of this size leaves the queue; NULL: there is none. */
+/* Removes the oldest letter of the other side with this size; NULL: there is none. */
 static fold_letter *take_other(fold_sim *f, fold_channel *h, bool is_send, uint64_t size)
 {
     fold_letter *before = NULL;
-    /* By size, too, since the matcher's keys have it: the k-th of a size meets the k-th. */
+    /* By size too, since it is part of the matcher's key: the k-th of a size matches the k-th. */
     for (fold_letter *l = h->first; l; before = l, l = l->next)
         if (l->is_send != is_send && l->size == size) {
             *(before ? &before->next : &h->first) = l->next;
@@ -897,11 +896,11 @@ void fold_put_letter(fold_sim *f, fold_channel *h, const fold_letter *value)
     h->last = l;
 }
 
-/* Events of one source, for a member: its own sends, its receives of what was there, the messages
- * of one channel. */
+/* Sources of events, per member: its own sends, its receives of messages that had arrived, the
+ * messages of one channel. */
 enum { SENT_HERE = 0, POSTED_HERE = 1 };
 
-/* A message is received when it is there and the receive is posted. */
+/* A message is received when it has arrived and the receive is posted. */
 static void receive(fold_sim *f,
                     fold_channel *h,
                     const fold_letter *sent,
@@ -915,8 +914,8 @@ static void receive(fold_sim *f,
     }
     const fold_val there = fold_at_receiver(f, sent->at, h->pairs);
     const fold_val waited = fold_sub(f->times, there, posted->at);
-    /* If the message was there first for some members and the receive for others, lags and sources
-     * of both are possible: the event has an interval of lags. */
+    /* If the message was first for some members and the receive for others, lags and sources of
+     * both are possible: the event has an interval of lags. */
     const bool all_waited = waited.base > 0, none_waited = fold_most(f->times, waited) < 0;
     fold_schedule(f, &(fold_event){.at = fold_later(f, there, posted->at),
                                    .lag_least = all_waited ? sent->lag_least : 0,
@@ -928,9 +927,8 @@ static void receive(fold_sim *f,
                                    .kind = FOLD_ARRIVAL});
 }
 
-/* A send is an event of its sender, when the message is there; its receive is one of the receiving
- * class, at the later of arrival and posting.  The two need not wait for each other: whichever
- * comes second finds the first in the channel. */
+/* A send is an event of its sender, at arrival; its receive is one of the receiving class, at the
+ * later of arrival and posting.  Whichever comes second finds the first in the channel. */
 void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
 {
     fold_sim *f = n->sim->fold;
@@ -953,7 +951,7 @@ void fold_message(run_npu *n, uint32_t place, bool is_send, uint64_t size)
         mine.at = fold_after(f, c->now, delay);
         mine.lag_least = delay.base;
         mine.lag_most = fold_most(f->times, delay);
-        /* Order within a tick would then go round between ranks, which lags cannot say. */
+        /* Order within a tick would then be circular between ranks, which lags cannot express. */
         if (delay.base == 0) {
             fold_give_up(f, "a message takes no time");
             return;

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_steps.c - several steps in a row (run/run_state.h), folded.
+/* fold_steps.c - several consecutive steps (run/run_state.h), folded.
  *
- * A class begins its next step when its last one is over, each member at its own time.  On a
+ * A class begins its next step when its last one has ended, each member at its own time.  On a
  * network on which messages do not delay each other a step is a function of the times at which all
- * members of all classes begin it; if all begin a step at the same time later than the one before,
- * it takes its course as the one before, and so do all that follow.  Members of a class have equal
- * spreads if these have one number, so the question costs a few words per class.
+ * members of all classes begin it; if all begin a step later than the previous one by the same
+ * amount, it proceeds like the previous one, and so do all that follow.  Equal spreads have equal
+ * numbers, so the comparison costs a few words per class.
  *
- * What else goes from one step to the next is looked at as well: the event that ended the step, and
- * which queue is next.  Messages and collectives must be of one step on both sides, and no message
- * may be left behind. */
+ * Other state carried from step to step is compared as well: the event that ended the step, and
+ * which queue is next.  Messages and collectives must belong to the same step on both sides, and no
+ * message may be left over. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
 
-/* Which queue of each dimension is next. */
+/* Hash of the next queue of each dimension. */
 static uint64_t queue_turns(const run_npu *n)
 {
     const orr_sim *s = n->sim;
     const size_t bytes = (size_t)s->lanes * s->dims * sizeof(uint32_t);
     const uint64_t h = orr_hash_bytes(n->next_general, bytes, 1);
-    /* Two steps that differ in which queue is next are different steps, whatever their times. */
+    /* Steps that differ in the next queue are different, whatever their times. */
     return orr_hash_bytes(n->next_second, bytes, orr_hash_bytes(n->next_first, bytes, h));
 }
 
@@ -42,13 +42,13 @@ void fold_steps_init(fold_sim *f)
     }
 }
 
-/* ---- chunks of two groups that have the same number ----
+/* ---- chunks of two groups with the same number ----
  *
- * Tags have room for few groups, and messages of two chunks with one tag may be taken for each
- * other, if both run at once (fold_phase.c).  A step that is run by events is watched.  One that is
- * not is safe without that: a group has as many chunks in each step, say a and b of two groups, so
- * in step k their numbers are k a to (k + 1) a - 1 and k b to (k + 1) b - 1.  With a > b no number
- * is in both from the step on in which k (a - b) >= b.  A rank runs chunks of one step at a time. */
+ * Tags have room for few groups, and messages of two chunks with the same tag may be confused if
+ * both run at the same time (fold_phase.c).  A step run by events checks for that.  A skipped one
+ * is safe: a group has the same number of chunks in each step, say a and b for two groups, so in
+ * step k their numbers are k a to (k + 1) a - 1 and k b to (k + 1) b - 1.  With a > b no number is
+ * in both from the step on in which k (a - b) >= b.  A rank runs chunks of one step at a time. */
 
 static uint64_t chunks_so_far(const run_npu *n, const cfg_group *g)
 {
@@ -60,7 +60,7 @@ static uint64_t chunks_so_far(const run_npu *n, const cfg_group *g)
     return 0;
 }
 
-/* The class has ended its first step: how many chunks it had of each group. */
+/* The class has ended its first step: count its chunks per group. */
 static void note_shares(fold_sim *f, fold_class *c)
 {
     const run_npu *n = c->npu;
@@ -84,7 +84,7 @@ static void note_shares(fold_sim *f, fold_class *c)
     }
 }
 
-/* Chunks of two groups may have one number in a step after this one. */
+/* May chunks of two groups have equal numbers in a step after this one? */
 static bool share_numbers(const fold_share *a, const fold_share *b, uint32_t round)
 {
     const uint64_t least = a->chunks < b->chunks ? a->chunks : b->chunks;
@@ -111,7 +111,7 @@ static bool may_mix_shares(const fold_sim *f,
     return false;
 }
 
-/* Steps after this one may have chunks whose messages are taken for each other. */
+/* May later steps have chunks whose messages can be confused? */
 static bool may_mix_later(const fold_sim *f, uint32_t round)
 {
     bool may = false;
@@ -128,8 +128,8 @@ void fold_round_over(run_npu *n)
 {
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
-    /* Strictly, the event that ends the step is the last for every member; loosely, each member
-     * ends when its own last node does (fold_round_end_at). */
+    /* Strict: the event that ends the step is the last for every member; loose: each member ends
+     * with its own last node (fold_round_end_at). */
     if (!f->is_loose)
         c->round_end = c->now;
     if (f->may_mix_tags && n->round == 0)
@@ -137,17 +137,17 @@ void fold_round_over(run_npu *n)
     if (!steady_note_end(n->sim, n->round, c->count, (uint64_t)fold_most(f->times, c->round_end)))
         run_no_memory(n->sim);
     c->done_result = n->result;
-    /* Not ORR_NEVER: this step was over. */
+    /* Not ORR_NEVER: this step has ended. */
     c->done_result.finished_at = 0;
 }
 
-/* A node without children is over. */
+/* A node without children has ended. */
 void fold_round_end_at(fold_sim *f, fold_class *c)
 {
     c->round_end = fold_later(f, c->round_end, c->now);
 }
 
-/* Two logs by turns: memory is that of two steps, however many there are. */
+/* Two alternating logs: memory for two steps, however many there are. */
 static void swap_logs(fold_class *c)
 {
     const fold_log done = c->log;
@@ -162,7 +162,7 @@ void fold_round_begins(run_npu *n)
 {
     fold_sim *f = n->sim->fold;
     fold_class *c = fold_class_at(n);
-    /* The step before stays readable until this one is over, too. */
+    /* The previous step stays readable until this one has ended too. */
     swap_logs(c);
     fold_tape_ends(f, c);
     fold_tape_begins(f, c);
@@ -190,7 +190,7 @@ void fold_round_begins(run_npu *n)
         find_out(f, n->round - 1);
 }
 
-/* ---- is it steady? ---- */
+/* ---- steady state ---- */
 
 static bool is_same_beginning(const fold_beginning *a, const fold_beginning *b)
 {
@@ -208,7 +208,7 @@ static bool leaves_messages(const fold_sim *f, uint32_t round)
     return false;
 }
 
-/* All begin step `to` as they began step `from`, a while later.  *later: how long. */
+/* Do all begin step `to` as they began step `from`, only later?  *later: by how much. */
 static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *later)
 {
     for (uint32_t i = 0; i < f->class_count; i++) {
@@ -222,15 +222,15 @@ static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *
     return true;
 }
 
-/* All classes have ended this step: do they begin the next as an earlier one?  Then the last step
- * of all is like one of those from there on: it is this one, or one of the next few, which are
+/* All classes have ended this step: do they begin the next one like an earlier one?  Then the last
+ * step of all equals one of those from there on: this one, or one of the next few, which are
  * run. */
 static void find_out(fold_sim *f, uint32_t round)
 {
     run_rounds *r = &f->s->rounds;
     int64_t later = 0;
     uint32_t steps = 1;
-    /* Each of these would carry something from step to step that beginnings do not show. */
+    /* Each of these would carry state from step to step that beginnings do not show. */
     if (r->skipped || round >= r->last || f->mixes_rounds || leaves_messages(f, round))
         return;
     for (uint32_t i = 0; i < f->class_count; i++)
@@ -257,7 +257,7 @@ static void find_out(fold_sim *f, uint32_t round)
 
 /* ---- the end ---- */
 
-/* The step whose log is kept is the last one that all classes have ended. */
+/* The log that is kept is that of the last step all classes have ended. */
 void fold_steps_finish(fold_sim *f)
 {
     orr_sim *s = f->s;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_symmetry.c - ranks that neither the network nor the job tells apart (docs/design/folding.md,
+/* fold_symmetry.c - ranks that are symmetric in network and job (docs/design/folding.md,
  * "Symmetry").
  *
- * A symmetry moves ranks: by digits of their numbers (models/network/symmetry.h), each within one
- * dimension.  It must leave everything as it is: the links (every place of a switch or a fully
- * connected dimension is like any other; rings are turned), traces and speeds, who sends to whom,
- * and who comes after whom in the algorithms of collectives.  Digits are tried one by one, the
- * largest first; each that holds is taken.
+ * A symmetry permutes ranks: by digits of their numbers (models/network/symmetry.h), each within
+ * one dimension.  It must preserve everything: links (all positions of a switch or a fully
+ * connected dimension are equivalent; rings are rotated), traces and speeds, the peers of messages,
+ * and the order of members in collective algorithms.  Digits are tried one by one, largest first;
+ * each that holds is used.
  *
- * Ranks at home are simulated by the clock, and so are their links.  All others are then in the
- * same state, but for what depends on the order of events within one tick: ranks are numbered, and
- * the symmetry changes the numbers.  So the clock keeps places (clock.h), and whatever happens
- * twice in a tick to a link or a rank must have an order that follows from its own past.  Where it
- * does not, every rank is simulated. */
+ * One rank per orbit, its *home*, is simulated on the clock, with its links.  All others are in the
+ * same state, except for what depends on the order of events within one tick: that order depends on
+ * rank numbers, which the symmetry changes.  So the clock keeps places (clock.h), and if two things
+ * happen to a link or a rank in one tick, their order must follow from its own past.  If it does
+ * not, every rank is simulated. */
 #include "fold_impl.h"
 
 #include "models/network/net_table.h"
@@ -21,7 +21,7 @@
 
 #include <stdio.h>
 
-/* What happened last to a rank: when, at which place in the order of all, seen from whom. */
+/* The last event at a rank: when, at which place in the total order, seen from where. */
 typedef struct rank_touch {
     uint64_t at, place;
     uint32_t origin;
@@ -32,13 +32,13 @@ struct fold_symmetry {
     /* those that hold, of all dimensions */
     net_symmetry digits;
     rank_touch *touches; /* by rank */
-    uint32_t *number;    /* by group: of its likes, from 1 */
+    uint32_t *number;    /* by group: number of its equivalence class, from 1 */
     bool has_lost_order;
-    /* by digit: collectives of all ranks set apart whom it moves to each other */
+    /* by digit: collectives of all ranks break this symmetry */
     bool parts[NET_SYM_DIGITS];
     bool parts_any;
     bool is_wider;  /* it began with such digits */
-    bool is_parted; /* one of them has begun */
+    bool is_parted; /* a collective of all ranks has begun */
 };
 
 /* ---- may it be folded? ---- */
@@ -53,8 +53,8 @@ static unsigned kinds_of(const orr_sim *s)
             if (c->type[g->node[p]] != ORR_NODE_COMM_COLL)
                 continue;
             const int kind = work_kind_of(c->comm_type ? c->comm_type[g->node[p]] : -1, s->rules);
-            /* A kind that cannot be simulated stands for one that cannot be folded: the run of
-             * every rank says what is wrong. */
+            /* A kind that cannot be simulated is treated as unfoldable: the run of every rank
+             * reports the error. */
             kinds |= kind < 0 ? COLL_ROOTED : ORR_COLL_BIT(kind);
         }
     }
@@ -75,10 +75,10 @@ static const char *obstacle(const orr_sim *s, unsigned kinds)
     return fold_has_odd_tags(s) ? "identical ranks use different tags for their messages" : NULL;
 }
 
-/* ---- does a move leave everything as it is? ---- */
+/* ---- does a translation preserve everything? ---- */
 
-/* How the places of a collective's members may change without its messages changing: all by as
- * many, or by the same bits. */
+/* How the positions of a collective's members may change without changing its messages: all by the
+ * same rotation, or by the same bits. */
 enum { BY_TURN = 1, BY_BITS = 2, NEVER = 4 };
 
 typedef struct move {
@@ -90,10 +90,10 @@ typedef struct search {
     fold_sim *f;
     fold_others others;
     unsigned kinds;
-    uint32_t *image; /* by group: to which the move takes it; NONE: not seen */
-    uint32_t *like;  /* by group: one that it was moved to, or itself */
+    uint32_t *image; /* by group: its image; NONE: not seen */
+    uint32_t *like;  /* by group: a group it was mapped to, or itself */
     net_symmetry *out;
-    bool ignores_world; /* collectives of all ranks do not count */
+    bool ignores_world; /* collectives of all ranks are ignored */
 } search;
 
 static uint32_t moved(move m, uint32_t rank)
@@ -103,8 +103,8 @@ static uint32_t moved(move m, uint32_t rank)
 
 static unsigned demands_of(const orr_coll_ops *ops)
 {
-    /* Rings and direct send by distance, halving-doubling by differing bits; of other algorithms
-     * nothing is known. */
+    /* Rings and direct send by distance, halving-doubling by differing bits; other algorithms are
+     * not analysed. */
     return ops == &coll_ring || ops == &coll_direct ? BY_TURN
            : ops == &coll_halving_doubling          ? BY_BITS
                                                     : NEVER;
@@ -116,13 +116,13 @@ static bool meets(unsigned demands, uint32_t from, uint32_t to, uint32_t first, 
            (!(demands & BY_BITS) || to == (from ^ first));
 }
 
-/* The move takes this group to that one, each member to one that does the same there. */
+/* Does the translation map this group to that one, each member to an equivalent one? */
 static bool takes_group(search *v, move m, uint32_t from, uint32_t to)
 {
     const orr_sim *s = v->f->s;
     const cfg_group *a = &s->groups.groups[from], *b = &s->groups.groups[to];
     unsigned demands = 0;
-    /* A group is moved as a whole: all its members must be taken to one and the same group. */
+    /* A group is mapped as a whole: all its members must go to the same group. */
     if (v->image[from] != RUN_NONE)
         return v->image[from] == to;
     if (a->count != b->count)
@@ -140,9 +140,8 @@ static bool takes_group(search *v, move m, uint32_t from, uint32_t to)
     return true;
 }
 
-/* Collectives of all ranks go along lines: each is taken to a line. A line is taken to a line if
- * its first rank and every other one end up in the same line, and their places there are what the
- * algorithm allows. */
+/* Collectives of all ranks run along lines: each must be mapped to a line, with positions that the
+ * algorithm permits. */
 static bool takes_lines(const search *v, move m, const sys_dim *d)
 {
     const uint32_t ranks = v->f->s->npu_count, last = d->count - 1;
@@ -174,7 +173,7 @@ static bool takes_rank(search *v, move m, uint32_t r, bool *has_world)
     const uint32_t to = moved(m, r), k = orr_set_class_of(s->set, r);
     const uint32_t *a = v->others.other + v->others.first[r];
     const uint32_t *b = v->others.other + v->others.first[to];
-    /* Trace and speeds first, which is cheap, then whom it talks to. */
+    /* Trace and speeds first, which is cheap, then the partners. */
     if (s->fold_colour[r] != s->fold_colour[to] || orr_set_class_of(s->set, to) != k)
         return false;
     for (size_t i = 0; i < v->others.count[k]; i++) {
@@ -205,27 +204,28 @@ static bool takes_all(search *v, move m)
 
 static uint32_t first_like(uint32_t *like, uint32_t i)
 {
-    /* Union and find, with paths halved. */
+    /* Union-find with path halving. */
     while (like[i] != i)
         i = like[i] = like[like[i]];
     return i;
 }
 
-/* Groups that the last move took to each other are alike. */
+/* Groups that the last translation maps to each other are equivalent. */
 static void join_likes(search *v)
 {
     for (uint32_t i = 0; i < v->f->s->groups.count; i++) {
         if (v->image[i] == RUN_NONE)
             continue;
         const uint32_t a = first_like(v->like, i), b = first_like(v->like, v->image[i]);
-        /* The smaller one leads, so that numbers of likes do not depend on the order of moves. */
+        /* The smaller one leads, so that class numbers do not depend on the order of
+         * translations. */
         v->like[a > b ? a : b] = a > b ? b : a;
     }
 }
 
 static bool passes(search *v, const net_digit *d, bool keeps)
 {
-    /* Turning by one makes all turns; of exclusive ors those by powers of two make all. */
+    /* A rotation by one generates all rotations; exclusive ors are generated by powers of two. */
     for (uint32_t by = 1; by < d->radix; by *= 2) {
         if (!takes_all(v, (move){d, by}))
             return false;
@@ -241,7 +241,7 @@ static bool holds(void *context, const net_digit *d)
 {
     search *v = context;
     orr_sim *s = v->f->s;
-    /* Twice: likes are joined only for digits that hold altogether, network and all. */
+    /* Twice: classes are joined only for digits that hold in every respect, network included. */
     return passes(v, d, false) &&
            (s->net_ops != &orr__net_graph || orr__graph_holds(s->net, v->out, d)) &&
            passes(v, d, true);
@@ -262,9 +262,9 @@ static void find_digits(search *v)
     }
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
-/* A rank with two groups that are alike could not tell their messages apart. */
+/* A rank with two equivalent groups could not distinguish their messages. */
 static bool has_twins(const search *v, const uint32_t *like)
 {
     const orr_sim *s = v->f->s;
@@ -280,7 +280,7 @@ static bool has_twins(const search *v, const uint32_t *like)
     return false;
 }
 
-/* As long as no collective of all ranks begins, more may be alike: then they are taken apart
+/* Until the first collective of all ranks, more ranks may be equivalent: they are separated then
  * (fold_unfold.c). */
 static void find_all_digits(search *v, struct fold_symmetry *y)
 {
@@ -305,7 +305,7 @@ static void find_all_digits(search *v, struct fold_symmetry *y)
         return;
     y->parts_any = false;
     memset(y->parts, 0, sizeof y->parts);
-    find_digits(v); /* as at first */
+    find_digits(v); /* as initially */
 }
 
 static bool make(search *v, fold_lockstep *l, struct fold_symmetry *y)
@@ -329,7 +329,7 @@ static bool make(search *v, fold_lockstep *l, struct fold_symmetry *y)
         l->like[i] = first_like(v->like, i);
         y->number[i] = l->like[i] == i ? ++numbers : y->number[l->like[i]];
     }
-    /* Groups that are alike share a range of stream numbers, and ranges must not wrap in tags. */
+    /* Equivalent groups share a range of stream numbers, and ranges must not wrap in tags. */
     if (numbers >= MSG_TAG_SPACE / SYS_GROUP_STREAMS)
         fold_give_up(v->f, "there are too many different groups");
     else if (has_twins(v, l->like))
@@ -344,8 +344,7 @@ static void heard_timer(void *sim, uint32_t owner)
     fold_touch(sim, owner, true);
 }
 
-/* fold_sim is borrowed for what finds out whom ranks talk to; no class is made, and none of it
- * stays. */
+/* fold_sim is borrowed only to find the partners of ranks; no class is made. */
 orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
 {
     const unsigned kinds = kinds_of(s);
@@ -374,7 +373,7 @@ orr_code fold_symmetry_create(orr_sim *s, fold_lockstep **out, orr_error *err)
     if (ok && !s->code && !f.has_given_up) {
         ok = s->net_ops == &orr__net_graph ? orr__graph_fold(s->net, &y->digits)
                                            : orr__aware_fold(s->net, &y->digits);
-        /* Before anything is scheduled, as the clock asks. */
+        /* Before anything is scheduled, as the clock requires. */
         clk_keep_places(s->clock, heard_timer, s);
         *out = l;
     }
@@ -412,7 +411,8 @@ bool fold_is_set_apart(orr_sim *s)
         return false;
     if (!y->is_parted) {
         const uint64_t done = clk_events(s->clock);
-        /* One less: the event that begins the collective runs again, when ranks are apart. */
+        /* One less: the event that begins the collective runs again after the ranks have been
+         * separated. */
         s->fold_until = done ? done - 1 : 0;
         s->fold_level += !s->fold_until;
         snprintf(s->fold_why, sizeof s->fold_why,
@@ -432,14 +432,14 @@ bool fold_wants_again(const orr_sim *s)
 
 orr_code fold_again(orr_sim *s, orr_error *err)
 {
-    if (!s->lockstep->symmetry->is_parted) { /* those that stay together all along may do */
+    if (!s->lockstep->symmetry->is_parted) { /* those that hold throughout may suffice */
         s->fold_level = 1;
         s->fold_until = 0;
     }
     return run_build_again(s, true, err);
 }
 
-/* Events that a rank schedules itself are in the order in which it scheduled them. */
+/* Events that a rank schedules itself keep their order. */
 void fold_touch(orr_sim *s, uint32_t rank, bool is_own)
 {
     if (!s->lockstep->symmetry)
@@ -448,8 +448,8 @@ void fold_touch(orr_sim *s, uint32_t rank, bool is_own)
     const uint32_t origin = clk_origin(s->clock);
     rank_touch now = {clk_now(s->clock), clk_place(s->clock), origin, is_own,
                       origin != NET_ORIGIN_NONE};
-    /* Two things in one tick at one place: their order must follow from the rank's own doing, or
-     * from one origin that did both. */
+    /* Two events in one tick at the same place: their order must follow from the rank's own
+     * actions, or from a common origin. */
     if (t->at == now.at && t->place == now.place) {
         now.is_own = t->is_own && is_own;
         now.is_one = t->is_one && origin == t->origin;
@@ -483,12 +483,12 @@ void fold_see_from_source(orr_sim *s, uint32_t dst)
         clk_set_origin(s->clock, net_sym_back(&s->lockstep->symmetry->digits, dst, origin));
 }
 
-/* ---- what is like what ---- */
+/* ---- equivalence ---- */
 
 void fold_move_home(const orr_sim *s, uint32_t *src, uint32_t *dst)
 {
     const net_symmetry *y = &s->lockstep->symmetry->digits;
-    /* Before the source: how far the peer is from it is what is kept. */
+    /* Before the source: the distance between the two is preserved. */
     *dst = net_sym_with(y, *src, *dst);
     *src = net_sym_home(y, *src);
 }
@@ -516,7 +516,7 @@ uint32_t fold_members_like(const run_npu *n, const cfg_group *g, const sys_route
     for (uint32_t i = 0; !is_ring && i < y->count; i++)
         for (uint32_t k = 0; k < r->count; k++) {
             const sys_dim *d = r->dims[k];
-            /* A digit within the dimension moves members of one line to each other: the rank counts
+            /* A digit within the dimension maps members of one line to each other: the rank counts
              * for all of them. */
             if (y->digits[i].stride >= d->offset && y->digits[i].stride < d->offset * d->count)
                 count *= y->digits[i].radix;
@@ -550,7 +550,7 @@ uint32_t fold_number_of(const orr_sim *s, const cfg_group *g)
     return s->lockstep->symmetry->number[g - s->groups.groups];
 }
 
-/* Groups that the remaining digits move to each other are alike. */
+/* Groups that the remaining digits map to each other are equivalent. */
 void fold_find_likes(const fold_copier *c)
 {
     orr_sim *s = c->s;
@@ -587,7 +587,7 @@ void fold_drop_digits(const fold_copier *c)
     struct fold_symmetry *y = l->symmetry;
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const uint32_t home = net_sym_home(&y->digits, r);
-        /* Ranks that were stood for get what their home had, moved. */
+        /* Represented ranks get the results of their home, translated. */
         if (home != r) {
             y->touches[r] = y->touches[home];
             if (y->touches[r].origin != NET_ORIGIN_NONE)

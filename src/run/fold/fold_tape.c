@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_tape.c - one step of several in a row as a list of sums, maxima and phases, so that the
- * steps after it can be worked out without their events.
+/* fold_tape.c - one of several consecutive steps as a list of sums, maxima and phases, so that
+ * later steps can be computed without their events.
  *
- * Where steps do not repeat at once, because a ring over all ranks carries a skew from step to
- * step, only a few times differ from those of the step before, all others are the same a while
- * later.  A step that runs loosely (fold_loose.c) makes every time from the times at which classes
- * begin it, by operations that do not depend on times, and compares times: for a slot, for a
- * channel, for the order of chunks.  The *tape* is the list of both, in the order in which they
- * were done.  Played back for other beginnings it gives the times of a step of the same course;
- * each comparison must come out as it did, or the course would be another one: then the step is run
- * by events.
+ * If steps do not repeat at once, because a ring over all ranks carries a skew from step to step,
+ * only a few times differ from those of the previous step; all others are shifted.  A step that
+ * runs loosely (fold_loose.c) derives every time from the times at which classes begin it, by
+ * operations that do not depend on times, and compares times: for a slot, for a channel, for the
+ * order of chunks.  The *tape* is the list of both, in the order in which they were done.  Replayed
+ * with other beginnings it gives the times of a step that proceeds in the same way; every
+ * comparison must have the same result, or the step would proceed differently: then it is run by
+ * events.
  *
- * A value knows its entry (fold_val.id); one that is later by a constant needs none of its own.
- * What is `shift` later than on the tape is not touched: playing back costs a look at each entry
- * and work for those that differ. */
+ * A value knows its entry (fold_val.id); a constant delay needs no entry.  Values shifted by
+ * exactly `shift` are not touched: a replay costs one check per entry, plus work for those that
+ * differ. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
 
-/* INPUTS: a class begins a step with two times, when its nodes were over and the event in which
- * they were. */
+/* INPUTS: a class begins a step with two times, the end of its nodes and the event that noticed
+ * it. */
 enum { MOST_ENTRIES = 1 << 22, INPUTS = 2 };
 
 typedef enum op {
@@ -30,25 +30,24 @@ typedef enum op {
     /* a: of arguments, b: a question; the ends of the other classes are the next entries */
     OP_PHASE,
     OP_END, /* of a phase */
-    /* comparisons; is_so: what came out */
+    /* comparisons; is_so: the result */
     OP_IS_BEFORE,
     OP_IS_SAME,
     OP_IS_LATER,   /* a, for all members; else for none */
-    OP_GOES_FIRST, /* is_so: also where both are at one time */
-    /* a: of three arguments, the slot is free, the winner is ready, the other is; b: a class */
+    OP_GOES_FIRST, /* is_so: also for equal times */
+    /* a: of three arguments: slot free, winner ready, other ready; b: a class */
     OP_WINS,
 } op;
 
-/* An entry is a time that was made, or a comparison; both name the entries that they were made
- * from:
+/* An entry is a computed time, or a comparison; both refer to their operands:
  *
  *     0  BEGIN     class 0 begins the step           t0
  *     1  BEGIN     class 1                           t1
  *     2  MAX       of 0 + 10 us and 1 + 12 us
  *     3  PHASE     of 2, 2 + 3 us                    ends of class 0; entry 4: of class 1
- *     5  IS_BEFORE 3 and 4 + 1 us                    must come out as it did */
+ *     5  IS_BEFORE 3 and 4 + 1 us                    must have the same result */
 typedef struct entry {
-    int64_t base, a_later, b_later; /* than the entries a and b */
+    int64_t base, a_later, b_later; /* relative to the entries a and b */
     uint32_t by, a, b;
     uint8_t op;
     bool is_so, has_free, is_together;
@@ -62,43 +61,43 @@ typedef struct argument {
 typedef struct question {
     fold_family *family;
     coll_times_phase phase;
-    uint32_t last; /* the entry at which it was asked last */
-    /* playing back */
+    uint32_t last; /* the entry at which it was last asked */
+    /* replay */
     size_t asked;         /* in fold_tape.asked: the last starts, */
     const int64_t *known; /* and the answer; NULL: none yet */
 } question;
 
 struct fold_tape {
     uint32_t round; /* the step that is recorded, or will be */
-    uint32_t first; /* the id of the first entry; smaller ones are of earlier tapes */
-    bool is_broken; /* something was done that it cannot tell */
+    uint32_t first; /* the id of the first entry; smaller ones belong to earlier tapes */
+    bool is_broken; /* something happened that it cannot express */
     entry *entries;
     size_t count, room;
     argument *arguments;
     size_t argument_count, argument_room;
     question *questions;
     size_t question_count, question_room;
-    fold_val *asked; /* class_count for each question */
+    fold_val *asked; /* class_count per question */
     size_t asked_count, asked_room;
-    uint32_t *begins; /* by class: the entries of when it begins, and the event in which */
-    fold_val *ends;   /* by class: when it was over, and the event in which */
+    uint32_t *begins; /* by class: the entries of its beginning, and of the event */
+    fold_val *ends;   /* by class: when it ended, and the event */
     uint32_t ended;   /* classes */
-    /* playing back */
+    /* replay */
     int64_t shift;
-    bool *differs; /* by entry: it is not `shift` later, but `now` */
+    bool *differs; /* by entry: not shifted by `shift`, but in `now` */
     size_t differs_room;
     fold_val *now;
     size_t now_room;
     fold_val *starts;
     size_t starts_room;
-    fold_val *begun; /* FOLD_BEGINNINGS steps, by number modulo */
-    uint64_t *rows;  /* by step after the recorded one: when it was over */
+    fold_val *begun; /* FOLD_BEGINNINGS steps, ring buffer */
+    uint64_t *rows;  /* by step after the recorded one: its end */
     size_t row_room;
 };
 
-/* The first step, if it begins as the others do.  Those begin within an event that ends the step
- * before: with several queues there is one more comparison (fold_tape_wait).  A late start is an
- * event of its own. */
+/* The first step, if it begins like the others.  Those begin within an event that ends the previous
+ * step: with several queues there is one more comparison (fold_tape_wait).  A late start is a
+ * separate event. */
 static uint32_t first_round(const fold_sim *f)
 {
     bool is_alike = f->s->opt.queues_per_dim == 1;
@@ -109,7 +108,7 @@ static uint32_t first_round(const fold_sim *f)
 
 bool fold_is_recorded(const fold_sim *f)
 {
-    /* Steps that are few are not worth it, and a limit on events wants each of them. */
+    /* A few steps are not worth it, and a limit on events needs each of them. */
     return f->is_loose && f->s->opt.steps > 2 && !f->s->opt.max_events;
 }
 
@@ -153,7 +152,7 @@ static bool is_known(const struct fold_tape *t, fold_val v)
     return v.id >= t->first && v.id - t->first < t->count;
 }
 
-/* Which entry, and how much later it is. */
+/* The entry, and the offset to it. */
 static argument argument_of(struct fold_tape *t, fold_val v)
 {
     if (!is_known(t, v)) {
@@ -169,7 +168,7 @@ static uint32_t put(fold_sim *f, const entry *e)
     struct fold_tape *t = f->tape;
     if (t->is_broken)
         return 0;
-    /* Too long, or ids run out: this step cannot be played, later ones are run by events. */
+    /* Too long, or out of ids: this step cannot be replayed, later ones are run by events. */
     if (t->count == MOST_ENTRIES || t->first > UINT32_MAX - MOST_ENTRIES) {
         t->is_broken = true;
         return 0;
@@ -219,7 +218,7 @@ fold_val fold_later(fold_sim *f, fold_val a, fold_val b)
         return result;
     if (is_zero(a)) /* no time is before 0 */
         return b;
-    if (a.id == b.id && is_known(f->tape, a)) /* by a constant, for ever */
+    if (a.id == b.id && is_known(f->tape, a)) /* a constant difference, always */
         return result;
     result.id = put_two(f, OP_MAX, a, b, false, result);
     return result;
@@ -228,7 +227,7 @@ fold_val fold_later(fold_sim *f, fold_val a, fold_val b)
 fold_val fold_after(fold_sim *f, fold_val a, fold_val delay)
 {
     fold_val result = fold_add(f->times, a, delay);
-    /* Later by a constant: the same entry, since value_of adds what is between the bases. */
+    /* A constant delay: the same entry, since value_of adds the difference of the bases. */
     result.id = a.id;
     if (!f->is_taping || f->tape->is_broken || !delay.by)
         return result;
@@ -286,8 +285,8 @@ static uint32_t number_question(fold_sim *f, const fold_meeting *m)
     return (uint32_t)t->question_count++;
 }
 
-/* The same starts, all so much later: so are the ends.  Chunks of one collective follow each other
- * like that, and their ends are known to be at one time. */
+/* The same starts, all shifted: so are the ends.  Consecutive chunks of one collective are like
+ * that, and their ends are known to coincide. */
 static bool is_asked_again(const struct fold_tape *t, const question *q, uint32_t arguments)
 {
     const argument *a = q->last == UINT32_MAX ? NULL : &t->arguments[t->entries[q->last].a];
@@ -313,7 +312,7 @@ uint32_t fold_tape_phase(fold_sim *f, const fold_meeting *m, const fold_val *end
         return 0;
     question *q = &t->questions[number];
     if (is_asked_again(t, q, arguments)) {
-        /* The arguments are given back: the entry is the earlier one. */
+        /* Drop the arguments: the earlier entry is reused. */
         t->argument_count = arguments;
         return t->first + q->last;
     }
@@ -369,8 +368,8 @@ void fold_tape_rival(fold_sim *f,
                         .is_together = is_together});
 }
 
-/* Phases whose ends follow from their starts in the same way.  Ends of others may meet as well, by
- * their timers' numbers: the tape cannot tell whether they do again. */
+/* Phases whose ends follow from their starts in the same way.  Ends of others may coincide as well,
+ * ordered by their timers' numbers: the tape cannot tell whether they do again. */
 static bool are_alike(const fold_meeting *a, const fold_meeting *b)
 {
     return a && b && a->family == b->family && coll_times_same(&a->phase, &b->phase);
@@ -386,7 +385,7 @@ void fold_tape_order(fold_sim *f, const fold_event *a, const fold_event *b, bool
         put_two(f, OP_GOES_FIRST, a->at, b->at, is_by_lag, a->at);
     else if (!are_alike(a->meeting, b->meeting))
         t->is_broken = true;
-    else /* phases that begin together end together, in the order in which they were begun */
+    else /* phases that begin together end together, in the order in which they began */
         for (uint32_t i = 0; i < a->meeting->family->class_count; i++)
             fold_tape_same(f, a->meeting->starts[i], b->meeting->starts[i]);
 }
@@ -433,10 +432,10 @@ void fold_tape_turn(fold_sim *f, const fold_class *c)
     f->is_taping = f->tape && c->npu->round == f->tape->round;
 }
 
-/* This one is of no use any more: another step is recorded, later on. */
+/* This tape is useless now: another step is recorded later. */
 static void rewind_tape(struct fold_tape *t, uint32_t round)
 {
-    /* Ids go on: values of the old tape are then known to be of none. */
+    /* Ids continue: values of the old tape are recognised as foreign. */
     t->first += (uint32_t)t->count;
     t->round = round;
     t->count = t->argument_count = t->question_count = t->asked_count = 0;
@@ -461,7 +460,7 @@ static fold_val value_of_argument(const struct fold_tape *t, uint32_t i)
 static void set(struct fold_tape *t, uint32_t at, fold_val v)
 {
     const entry *e = &t->entries[at];
-    /* What comes out as it was, so much later, need not be looked at by those that depend on it. */
+    /* A result that is exactly shifted need not be propagated. */
     t->differs[at] = v.by != e->by || v.base != e->base + t->shift;
     t->now[at] = v;
 }
@@ -480,7 +479,7 @@ static const int64_t *ask_again(fold_sim *f, const entry *e)
     }
     for (uint32_t i = 0; i < count; i++)
         t->starts[i] = value_of_argument(t, e->a + i);
-    /* Mostly the starts of the last time, a while later: what is known is relative to the first. */
+    /* Mostly the starts of the last time, shifted: the cached result is relative to the first. */
     for (uint32_t i = 0; i < count && is_same; i++)
         is_same = asked[i].by == t->starts[i].by &&
                   asked[i].base - asked[0].base == t->starts[i].base - t->starts[0].base;
@@ -490,8 +489,8 @@ static const int64_t *ask_again(fold_sim *f, const entry *e)
     return q->known = fold_ask(f, q->family, &q->phase, t->starts);
 }
 
-/* A phase whose starts are all as they were, so much later, has such ends; any other is asked
- * again, and mostly found among the memos. */
+/* A phase whose starts are all shifted has shifted ends; any other is computed again, and mostly
+ * found among the memos. */
 static bool play_phase(fold_sim *f, uint32_t at)
 {
     struct fold_tape *t = f->tape;
@@ -500,7 +499,7 @@ static bool play_phase(fold_sim *f, uint32_t at)
     bool differs = false;
     for (uint32_t i = 0; i < count && !differs; i++)
         differs = t->differs[t->arguments[e->a + i].at];
-    /* Its ends are as on the tape, so much later: nothing to set. */
+    /* Its ends are shifted: nothing to set. */
     if (!differs)
         return true;
     const int64_t *known = ask_again(f, e);
@@ -536,7 +535,7 @@ static bool still_holds(fold_sim *f, const entry *e)
     }
 }
 
-/* As it was recorded.  False: out of memory. */
+/* As recorded.  False: out of memory. */
 static bool play_itself(fold_sim *f)
 {
     struct fold_tape *t = f->tape;
@@ -550,13 +549,13 @@ static bool play_itself(fold_sim *f)
     return !fold_is_over(f);
 }
 
-/* One step, for these beginnings.  False: it takes another course, or the run is over. */
+/* One step with these beginnings.  False: it proceeds differently, or the run is over. */
 static bool play(fold_sim *f, const fold_val *begun)
 {
     struct fold_tape *t = f->tape;
     int64_t votes = 0;
     memset(t->differs, 0, t->count * sizeof *t->differs);
-    /* Most begin so much later, if more than half of them do. */
+    /* The shift of most beginnings, if there is a majority. */
     for (size_t i = 0; i < (size_t)INPUTS * f->class_count; i++) {
         const entry *e = &t->entries[t->begins[i]];
         if (begun[e->a].by != e->by)
@@ -564,8 +563,8 @@ static bool play(fold_sim *f, const fold_val *begun)
         const int64_t shift = begun[e->a].base - e->base;
         if (votes == 0)
             t->shift = shift;
-        /* Boyer and Moore's majority vote: one pass, no table.  Without a majority any shift is
-         * right, only slower. */
+        /* Boyer-Moore majority vote: one pass, no table.  Without a majority any shift is correct,
+         * only slower. */
         votes += t->shift == shift ? 1 : -1;
     }
     for (uint32_t i = 0; i < t->count; i++) {
@@ -610,7 +609,7 @@ static bool play(fold_sim *f, const fold_val *begun)
     return !fold_times_failed(f->times) && !fold_is_over(f);
 }
 
-/* All begin step `to` as they began step `from`, a while later. */
+/* Do all begin step `to` as they began step `from`, only later? */
 static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *later)
 {
     const size_t width = (size_t)INPUTS * f->class_count;
@@ -623,7 +622,7 @@ static bool begin_alike(const fold_sim *f, uint32_t from, uint32_t to, int64_t *
     return true;
 }
 
-/* The step that was played last is over: so the next one begins.  False: out of memory. */
+/* The step replayed last has ended: the next one begins.  False: out of memory. */
 static bool begin_next(fold_sim *f, uint32_t step)
 {
     struct fold_tape *t = f->tape;
@@ -636,14 +635,14 @@ static bool begin_next(fold_sim *f, uint32_t step)
         const argument x = argument_of(t, t->ends[i]);
         to[i] = value_of(t, x.at, x.later);
         const uint64_t end = (uint64_t)fold_most(f->times, to[i]);
-        /* Only the ends count, not the events in which they were noticed. */
+        /* Only the ends count, not the events that noticed them. */
         if (i % INPUTS == 0 && end > t->rows[row])
             t->rows[row] = end;
     }
     return true;
 }
 
-/* A time of the recorded step, as it is in the step that was played last. */
+/* A time of the recorded step becomes that of the step replayed last. */
 static void move(const struct fold_tape *t, fold_val *v)
 {
     const uint32_t at = v->id - t->first;
@@ -699,8 +698,8 @@ static bool is_whole(const fold_sim *f)
     return ok;
 }
 
-/* Steps were worked out to the last one, or to one that the last one is like: times of the log
- * become those of that step. */
+/* Steps were computed up to the last one, or to one that equals it: times of the log become those
+ * of that step. */
 static void accept_step(fold_sim *f, uint32_t step, uint32_t cycle, int64_t later)
 {
     struct fold_tape *t = f->tape;
@@ -741,8 +740,8 @@ void fold_play_on(fold_sim *f, uint32_t round)
         for (uint32_t n = 1; !cycle && n < FOLD_BEGINNINGS && n <= step + 1 - round; n++)
             if (begin_alike(f, step + 1 - n, step + 1, &later) && later >= 0) {
                 cycle = n;
-                /* From here on steps repeat in cycles of n: the last one is like the one that has
-                 * its place in the cycle. */
+                /* From here on steps repeat in cycles of n: the last one equals the one at its
+                 * position in the cycle. */
                 until = step + (last - step) % n;
             }
         if (step == until)
@@ -754,7 +753,7 @@ void fold_play_on(fold_sim *f, uint32_t round)
     if (ok)
         accept_step(f, step, cycle, later);
     else
-        /* Twice as late each time: a run that does not settle is recorded a few times only.  Some
-         * classes are in the next step already. */
+        /* Exponential back-off: a run that does not settle is recorded a few times only.  Some
+         * classes are already in the next step. */
         rewind_tape(t, 2 * round + (round ? 1 : 2));
 }

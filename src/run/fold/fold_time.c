@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_time.c - spreads, each kept once, and what operations on them gave before.
+/* fold_time.c - spreads, each stored once, and memoised operations on them.
  *
- * Invariant: a spread is never changed once it has a number, so a number stands for its offsets and
- * equal numbers are equal spreads.  Memos are by numbers and by how far apart the bases are, where
- * that matters (a maximum), and their results are relative to the base of the first operand. */
+ * Invariant: a numbered spread never changes, so equal numbers mean equal spreads.  Memos are keyed
+ * by numbers and, where it matters (a maximum), by the difference of the bases; their results are
+ * relative to the base of the first operand. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -17,7 +17,7 @@ typedef struct spread {
 
 typedef struct memo {
     uint64_t op_map; /* operation, and the permutation */
-    int64_t apart;   /* of the bases, where it matters */
+    int64_t apart;   /* difference of the bases, where it matters */
     uint32_t a, b;
     fold_val result; /* relative to the base of a */
 } memo;
@@ -26,7 +26,7 @@ struct fold_times {
     orr_arena *arena;
     spread *spreads;
     size_t spread_count, spread_room;
-    orr_map *by_hash; /* of spreads; a collision goes on at the next key */
+    orr_map *by_hash; /* of spreads; collisions continue at the next key */
     memo *memos;
     size_t memo_count, memo_room;
     orr_map *memo_by_hash;
@@ -115,7 +115,7 @@ static uint32_t look_up(const fold_times *t,
     *key = orr_hash_bytes(offsets, size, members);
     while ((i = orr_map_find(t->by_hash, *key, 0)) != 0) {
         const spread *s = &t->spreads[i];
-        /* Compared in full, so that equal numbers are proof. */
+        /* Compared in full, so that equal numbers prove equality. */
         if (s->members == members && memcmp(s->at, offsets, size) == 0)
             return i;
         ++*key;
@@ -130,7 +130,7 @@ uint32_t fold_find(const fold_times *t, const int64_t *offsets, uint32_t members
     return i ? i : UINT32_MAX;
 }
 
-/* The only place where spreads are made: looked up, and kept if it is new. */
+/* The only place where spreads are made: looked up, and stored if new. */
 fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
 {
     int64_t least = at[0], most = at[0];
@@ -162,7 +162,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
     return (fold_val){least, i, 0};
 }
 
-/* ---- operations that are remembered ---- */
+/* ---- memoised operations ---- */
 
 enum { OP_ADD = 1, OP_SUB, OP_MAX, OP_PERMUTE, OP_PART };
 
@@ -240,7 +240,7 @@ fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b)
 {
     memo k = {.op_map = OP_MAX, .a = a.by, .b = b.by, .apart = b.base - a.base};
     uint64_t key;
-    /* All of one are before all of the other: no new spread, and no memo. */
+    /* All of one precede all of the other: no new spread, and no memo. */
     if (fold_most(t, a) <= b.base)
         return b;
     if (fold_most(t, b) <= a.base)
@@ -278,7 +278,7 @@ fold_val fold_permute(
     return relative(k.result, a.base);
 }
 
-/* Of a class that was joined: what one of its parts had. */
+/* Of a merged class: the values of one of its parts. */
 fold_val fold_part_of(fold_times *t, fold_val a, uint32_t at, uint32_t count)
 {
     memo k = {.op_map = OP_PART | (uint64_t)at << 8, .a = a.by, .b = count};

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_unfold.c - ranks that stood for each other are set apart, between two events: each that is
- * simulated becomes several, with everything that it has under way (docs/design/folding.md,
- * "Symmetry").
+/* fold_unfold.c - separates symmetric ranks between two events: each simulated rank becomes
+ * several, with everything it has in flight (docs/design/folding.md, "Symmetry").
  *
- * Why it is exact: all of them are in the same state, up to the move that takes one to the other.
- * So the state of each is a copy in which ranks, groups, links and messages are moved.  Events keep
- * their places: of copies of one event no order is known, and none is used.  Cost: what is under
- * way, times the copies. */
+ * Why it is exact: all of them are in the same state, up to the translation between them.  So the
+ * state of each is a copy with ranks, groups, links and messages translated.  Events keep their
+ * places: the order of copies of one event is unknown, and not used.  Cost: everything in flight,
+ * times the copies. */
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
@@ -14,7 +13,7 @@
 #include "models/network/net_time.h"
 #include "models/network/symmetry.h"
 
-/* ---- moves ---- */
+/* ---- translations ---- */
 
 uint32_t fold_moved(const fold_copier *c, uint32_t k, uint32_t rank)
 {
@@ -28,7 +27,7 @@ uint32_t fold_moved(const fold_copier *c, uint32_t k, uint32_t rank)
 
 uint32_t fold_which_copy(const fold_copier *c, uint32_t rank)
 {
-    /* The copies in mixed radix: a digit for each that is dropped. */
+    /* The copies in mixed radix: one digit per dropped one. */
     uint32_t k = 0, step = 1;
     for (uint32_t i = 0; i < c->dropped.count; i++) {
         k += net_digit_of(&c->dropped.digits[i], rank) * step;
@@ -57,8 +56,8 @@ static bool list_groups(fold_copier *c)
 
 const cfg_group *fold_group_at(const fold_copier *c, const cfg_group *like, uint32_t rank)
 {
-    /* A rank has one group of each kind of likes (has_twins refuses others), so rank and kind name
-     * it. */
+    /* A rank has one group per equivalence class (has_twins refuses others), so rank and class
+     * identify it. */
     const uint32_t i = orr_map_find(c->group_at, group_key(c, like, rank), 0);
     return i ? &c->s->groups.groups[i - 1] : NULL;
 }
@@ -73,7 +72,7 @@ static bool is_npu(const orr_sim *s, const void *context)
 
 bool fold_note_copy(fold_copier *c, sys_stream *st, uint32_t k, sys_stream *copy)
 {
-    /* Addresses as keys of a map that is asked and never walked: they decide nothing. */
+    /* Addresses as keys of a map that is never iterated: they do not affect results. */
     const uint64_t key = (uint64_t)(uintptr_t)st;
     uint32_t at = orr_map_find(c->stream_at, key, RUN_NONE);
     if (at == RUN_NONE) {
@@ -103,11 +102,11 @@ clk_call fold_copy_call(const fold_copier *c, clk_call call, uint32_t rank)
     return call;
 }
 
-/* A pending event: of a message that waits, of a link, of a rank. */
+/* A pending event: of a waiting message, of a link, of a rank. */
 static void copy_event(void *context, uint32_t k, clk_call *call, uint32_t *owner, uint32_t *origin)
 {
     const fold_copier *c = context;
-    uint32_t at = k; /* the copy of what it meets */
+    uint32_t at = k; /* the copy of what it concerns */
     if (call->action == msg_receive_late)
         at = fold_which_copy(c, fold_moved(c, k, msg_receiver(c->s->matcher, call->argument)));
     if (*origin != NET_ORIGIN_NONE)
@@ -149,9 +148,9 @@ static uint64_t copied_token(void *context, uint64_t token, uint32_t dst, uint32
     return c->tokens[token * c->copies + which];
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
-/* Copy 0 is the rank itself; each other copy is built as any rank is, and then gets the state. */
+/* Copy 0 is the rank itself; each other copy is built like any rank, and then gets the state. */
 static orr_code copy_ranks(fold_copier *c, orr_error *err)
 {
     orr_sim *s = c->s;
@@ -161,7 +160,7 @@ static orr_code copy_ranks(fold_copier *c, orr_error *err)
             continue;
         for (uint32_t k = 1; k < c->copies && !code; k++) {
             run_npu *n = &s->npus[fold_moved(c, k, r)];
-            /* It exists from now on (sim.c: ranks without a speed are another's). */
+            /* It exists from now on (sim.c: ranks without a speed are represented by others). */
             n->speed = s->ranks_config.speeds ? &s->ranks_config.speeds[n->rank] : &cfg_plain_rank;
             code = sys_init(n, err);
             if (!code)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_verify.c - the proof on request: what a folded run found, kept, and compared with a run of
- * every rank.
+/* fold_verify.c - verification on request: keeps the results of a folded run and compares them with
+ * a run of every rank.
  *
- * Everything that results are made of is compared: figures of ranks, kinds of nodes, traffic,
- * links, times of steps, and the whole log where one is kept.  Results that are merely printed from
- * these are not. */
+ * Everything that results are derived from is compared: statistics of ranks and node types,
+ * traffic, links, times of steps, and the whole log if there is one.  Results that are only printed
+ * from these are not. */
 #include "fold_impl.h"
 
 #include <inttypes.h>
@@ -17,17 +17,17 @@ struct fold_found {
     watch_tally *tallies;
     size_t tally_count;
     watch_traffic traffic[ORR_NET_DIMS]; /* by dimension */
-    uint64_t messages;                   /* of the step that is recorded */
+    uint64_t messages;                   /* of the recorded step */
     uint32_t simulated, simulated_last;
-    orr_sim_steps rounds;   /* times of steps in a row */
-    bool has_log, has_bins; /* steps were kept; and bytes over time */
+    orr_sim_steps rounds;   /* times of consecutive steps */
+    bool has_log, has_bins; /* steps were kept; and traffic over time */
     watch_traffic_bins bins;
     watch_step *steps;
     size_t step_count;
     watch_instance *instances;
     watch_phase *phases;
     size_t phase_count;
-    uint64_t *uses; /* by rank: WATCH_USES of them, and what was overlapped; NULL: not split */
+    uint64_t *uses; /* by rank: WATCH_USES of them, and the overlap; NULL: not split */
     struct fold_links {
         orr_net_link *links;
         size_t count, room;
@@ -51,8 +51,7 @@ static uint64_t use_of(const orr_sim *s, uint32_t rank, unsigned use)
     return use < WATCH_USES ? watch_spent(s, rank, (watch_use)use) : watch_overlapped(s, rank);
 }
 
-/* What goes beyond the figures of fold_figures.c: only runs whose ranks are in lock step have
- * them. */
+/* Beyond the statistics of fold_figures.c: only lockstep runs have them. */
 static bool keep_uses(struct fold_found *k, const orr_sim *s)
 {
     if (!s->watch->splits)
@@ -65,7 +64,7 @@ static bool keep_uses(struct fold_found *k, const orr_sim *s)
     return true;
 }
 
-/* The log changes hands. */
+/* The log changes owner. */
 static bool keep_log(struct fold_found *k, const orr_sim *s)
 {
     struct watch_record *w = s->watch;
@@ -82,7 +81,7 @@ static bool keep_log(struct fold_found *k, const orr_sim *s)
     k->instances = w->instances;
     k->phases = w->log.phases;
     k->phase_count = w->log.phase_count;
-    if (!w->log.is_copy) { /* all ranks were simulated, if not all steps in a row */
+    if (!w->log.is_copy) { /* all ranks were simulated, if not all consecutive steps */
         w->steps = NULL;
         w->phases = NULL;
         w->step_count = w->step_room = w->phase_count = w->phase_room = 0;
@@ -95,7 +94,7 @@ static bool keep_log(struct fold_found *k, const orr_sim *s)
     return true;
 }
 
-/* Copies of what the second run will overwrite; logs change hands, since they may be large. */
+/* Copies of what the second run will overwrite; logs change owner, since they may be large. */
 struct fold_found *fold_keep_found(const orr_sim *s)
 {
     const uint32_t count = s->npu_count;
@@ -178,8 +177,7 @@ static orr_code compare_ranks(const struct fold_found *k, const orr_sim *s, orr_
 
 static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, orr_error *err)
 {
-    /* By what they are and not by position: rows come in the order in which kinds are met, which
-     * folding changes. */
+    /* By content, not by position: rows are in order of appearance, which folding changes. */
     for (size_t i = 0; i < k->tally_count; i++) {
         const watch_tally *a = &k->tallies[i];
         if (a->type != b->type || a->collective != b->collective ||
@@ -201,10 +199,10 @@ static orr_code compare_tally(const struct fold_found *k, const watch_tally *b, 
     return differ(err, "the number of nodes of a kind", 0, b->count);
 }
 
-/* ---- the log: timeline and critical path are made of it ---- */
+/* ---- the log: the basis of timeline and critical path ---- */
 
-/* Both logs are settled (watch_log.c), which forgets the order within a tick: what is left must be
- * the same to the last word. */
+/* Both logs are settled (watch_log.c), which removes the order within a tick: the rest must be
+ * identical. */
 static orr_code compare_step(const struct fold_found *k, const orr_sim *s, size_t i, orr_error *err)
 {
     const struct watch_record *w = s->watch;
@@ -227,7 +225,7 @@ static orr_code compare_step(const struct fold_found *k, const orr_sim *s, size_
     if (a->instance == RUN_NONE)
         return ORR_OK;
     const watch_instance *x = &k->instances[a->instance], *y = &w->instances[b->instance];
-    /* Numbers of chunks go on from step to step in a row. */
+    /* Chunk numbers continue from step to step. */
     const bool is_first = s->opt.steps < 2;
     if (x->group != y->group || (is_first && x->stream != y->stream) || x->base != y->base ||
         x->last != y->last)
@@ -277,7 +275,7 @@ static orr_code compare_log(const struct fold_found *k, const orr_sim *s, orr_er
     return code ? code : compare_phases(k, s, err);
 }
 
-/* How ranks spend their time, where a run splits it: the finest of all figures. */
+/* Where ranks spend their time, if a run splits it: the finest of all statistics. */
 static orr_code compare_uses(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
     for (uint32_t r = 0; k->uses && r < s->npu_count; r++)
@@ -291,7 +289,7 @@ static orr_code compare_uses(const struct fold_found *k, const orr_sim *s, orr_e
     return ORR_OK;
 }
 
-/* Links in the order in which the network reports them, which must not depend on who was
+/* Links in the order in which the network reports them, which must not depend on which ranks were
  * simulated. */
 static orr_code compare_links(const struct fold_found *k, const orr_sim *s, orr_error *err)
 {
