@@ -6,7 +6,7 @@
  *     inner NPU port <== inner bus (G = 0.0038) ==> inner MA port
  *
  * A port sends one request at a time to its partner, LogGP style; a request may be processed there
- * (a reduction), sent back, and is delivered in the end.  What enters or leaves the NPU port first
+ * (a reduction), sent back, and is finally delivered.  Whatever enters or leaves the NPU port first
  * crosses the inner bus. */
 #include "run_state.h"
 
@@ -18,7 +18,7 @@ static const double inner_gap = 0.0038;
 typedef enum port_state { IDLE, SENDING, RECEIVING } port_state;
 
 typedef struct bus_request {
-    /* signed and 32 bits, as in the reference: larger sizes wrap there, too (astra-sim.md 5.9) */
+    /* signed and 32 bits, as in the reference: larger sizes wrap there too (astra-sim.md 5.9) */
     int32_t size;
     bool is_processed, sends_back; /* still to be reduced; still to be returned */
     clk_call then;                 /* when it is delivered */
@@ -34,9 +34,9 @@ typedef struct port {
     struct port *partner, *inner_npu, *inner_ma; /* inner: of the NPU port only */
     double gap_per_byte;                         /* ticks */
     request_queue sends, received, processing;   /* to be sent; being received; to be reduced */
-    port_state state, previous;                  /* previous decides whether g counts */
+    port_state state, previous;                  /* previous decides whether g applies */
     uint64_t last;       /* tick: when the last transfer of this port ended */
-    uint32_t run_length; /* sends in a row since it last received */
+    uint32_t run_length; /* consecutive sends since it last received */
     bool is_processing;
 } port;
 
@@ -105,7 +105,7 @@ static void start_if_idle(port *p);
 static void receive_ends(void *port_of, uint64_t unused);
 static void send_ends(void *port_of, uint64_t unused);
 
-/* A step across the inner bus; `action(p, r)` follows. */
+/* Crosses the inner bus, then calls `action(p, r)`. */
 static void cross(port *p, port *at, bus_request *r, bool sends_back, clk_action action);
 
 static void append_send(void *port_of, uint64_t request)
@@ -136,7 +136,7 @@ static void start_transfer(port *p)
     const cfg_system *c = &p->npu->sim->system;
     const int64_t since = (int64_t)(clk_now(p->npu->sim->clock) - p->last);
     int64_t offset = c->bus_o;
-    /* Two sends in a row are at least g apart; after anything else only o counts. */
+    /* Consecutive sends are at least g apart; after anything else only o applies. */
     if (p->previous == SENDING && !(c->bus_o + since > c->bus_g))
         offset = c->bus_g - since;
     bus_request *r = pop(&p->sends);
@@ -153,7 +153,7 @@ static void start_transfer(port *p)
     run_npu_timer(p->npu, orr_ticks((double)offset + transfer), send_ends, p, 0);
 }
 
-/* Fairness: after more than eight sends in a row the partner may go first. */
+/* Fairness: after more than eight consecutive sends the partner may go first. */
 static void start_if_idle(port *p)
 {
     if (p->state != IDLE || !p->sends.first)
@@ -175,7 +175,7 @@ static void send_ends(void *port_of, uint64_t unused)
     start_if_idle(p);
 }
 
-/* The request is finished: it may be reused, even by what follows it. */
+/* The request is finished: it may be reused, even by its own continuation. */
 static void retire(const port *p, bus_request *r)
 {
     const clk_call then = r->then;
@@ -223,7 +223,7 @@ static void start_processor(port *p)
     if (!p->processing.first || p->is_processing)
         return;
     p->is_processing = true;
-    /* Of the reference: a fixed part, and a delay per 100 bytes in whole numbers. */
+    /* As in the reference: a fixed part, and a delay per 100 bytes in integer arithmetic. */
     const int64_t time = p->processing.first->size / 100 * p->npu->sim->system.reduction_delay + 50;
     run_npu_timer(p->npu, (uint64_t)time, processing_ends, p, 0);
 }
@@ -242,7 +242,7 @@ static void receive_ends(void *port_of, uint64_t unused)
     (void)unused;
     p->last = clk_now(p->npu->sim->clock);
     p->previous = p->state;
-    /* Another transfer may be on its way already: the port is idle only when this was the last. */
+    /* Another transfer may already be in flight: the port is idle only if this was the last. */
     if (p->received.first == p->received.last)
         p->state = IDLE;
     bus_request *r = pop(&p->received);

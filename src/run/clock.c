@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* clock.c - the pending events, in buckets.
  *
- *     heap of ticks -> bucket (one tick) -> list of events, first come first served
- *     (owner, tick) -> group: where the timers of that owner end in the list of their bucket
+ *     heap of ticks -> bucket (one tick) -> list of events, FIFO
+ *     (owner, tick) -> group: the end of that owner's timers in the list of their bucket
  *
  * Why buckets: in collectives thousands of events share a tick, so the heap is touched once per
  * tick and an event costs a list append.  A timer is an event that is inserted after the last of
  * its group instead of at the end.  Buckets and groups are found through one hash table, in which
- * the owners of a tick are adjacent: ranks mostly do the same thing one after the other.  Nothing
- * is allocated below the high-water mark: events, buckets and groups come from pools with free
- * lists.
+ * the owners of a tick are adjacent, because ranks mostly do the same thing one after the other.
+ * Nothing is allocated below the high-water mark: events, buckets and groups come from pools with
+ * free lists.
  *
- * A model may keep events of its own (attach).  Then every event here has a number, in `orders`,
- * and a step takes whichever comes first; the number of a timer is that of the first of its group.
+ * A model may keep its own event queue (attach).  Then every event here has a sequence number, in
+ * `orders`, and a step takes whichever is first; the number of a timer is that of the first of its
+ * group.
  *
  * Scheduling and running an event are a few dozen instructions, and a run has millions of events.
  * So what most runs do not keep (orders, places, trails) costs one test, of keeps_more, and is done
@@ -44,7 +45,7 @@ typedef struct list {
     uint64_t tick;
     uint32_t owner;
     uint32_t head; /* of a bucket */
-    uint32_t tail; /* NONE: empty; of a group: its last timer has been taken and runs */
+    uint32_t tail; /* NONE: empty; of a group: its last timer has been taken and is running */
     uint32_t next; /* in the hash chain, or in the free list */
 } list;
 
@@ -54,14 +55,14 @@ typedef struct table {
 } table;
 
 struct clk_clock {
-    orr_event_line line; /* now, and what is shared with a model that keeps events of its own */
+    orr_event_line line; /* now, and the state shared with an attached model */
     uint64_t events_run;
-    orr_event_source source; /* run NULL: there is none */
-    uint64_t *orders;        /* by event, if there is one */
+    orr_event_source source; /* run NULL: none */
+    uint64_t *orders;        /* by event, if a model is attached */
     size_t order_room;
     uint64_t running_order; /* of the event that runs */
-    /* Places: that of the event that runs, and by event that of the one that scheduled it; of a
-     * timer: that scheduled the first of its group.  on_timer NULL: they are not kept. */
+    /* Places: of the running event, and by event that of its scheduler; for a timer: of the
+     * scheduler of the first of its group.  on_timer NULL: places are not kept. */
     void (*on_timer)(void *context, uint32_t owner);
     void *timer_context;
     uint64_t *parents;
@@ -88,24 +89,24 @@ struct clk_clock {
 };
 _Static_assert(offsetof(struct clk_clock, line) == 0, "clk_now");
 
-/* What an event that ran is known by, if it scheduled something. */
+/* Identifies an event that ran and scheduled something. */
 typedef struct trail_node {
     uint64_t tick; /* 1 + when it ran; 0: the start of a rank */
     clk_trail how;
 } trail_node;
 
-/* One of the events that are listed, of a group of timers the first. */
+/* A pending event in a list; of a group of timers the first. */
 typedef struct listed {
     clk_trail how;
     uint32_t event, number;
 } listed;
 
-/* Chunks, and not one array that grows: other clocks read nodes without a lock, so none may move.
- * A number is the index of its clock above TRAIL_SHIFT and the place among the nodes of that clock
- * below it, so any clock can find it. */
+/* Chunks instead of one growing array: other clocks read nodes without a lock, so none may move. A
+ * number is the index of its clock above TRAIL_SHIFT and the index among that clock's nodes below
+ * it, so any clock can resolve it. */
 enum { TRAIL_CHUNK = 1 << 14, TRAIL_CHUNKS = 1 << 12, TRAIL_SHIFT = 40 };
 
-/* Nodes stay where they are: other clocks read them. */
+/* Nodes never move: other clocks read them. */
 typedef struct trails {
     clk_clock *const *all;
     uint32_t index;
@@ -115,9 +116,9 @@ typedef struct trails {
     size_t of_room;
     clk_trail running; /* of the event that ran last */
     bool has_run;
-    uint64_t node; /* of the event that runs; 0: not asked for yet */
+    uint64_t node; /* of the running event; 0: not requested yet */
     uint32_t children;
-    listed *list; /* of what is pending */
+    listed *list; /* of pending events */
     size_t list_count, list_room;
     uint32_t *line; /* of events in one bucket */
     size_t line_room;
@@ -189,8 +190,8 @@ bool clk_is_over(const clk_clock *c)
 static size_t place_of(const table *t, uint64_t tick, uint32_t owner)
 {
     const uint64_t base = tick * 0x9e3779b97f4a7c15u >> 32;
-    /* The tick is spread, the owner is added: owners of one tick stand side by side.  Its higher
-     * bits are folded in, or ranks of a stride would share a few places. */
+    /* The tick is hashed, the owner added: owners of one tick are adjacent.  The owner's higher
+     * bits are folded in, or ranks with a power-of-two stride would collide. */
     return (size_t)(base + (owner ^ owner >> 7 ^ owner >> 14)) & t->mask;
 }
 
@@ -345,8 +346,8 @@ static inline uint32_t bucket_at(clk_clock *c, uint64_t tick)
 static void give_order(clk_clock *c, uint64_t tick, uint32_t e, uint64_t order)
 {
     c->orders[e] = order;
-    /* A model that runs a batch of its own events reads the bound before each of them, so an event
-     * that one of them schedules here is not overtaken. */
+    /* A model that runs a batch of its own events reads the bound before each of them, so it does
+     * not overtake an event that one of them schedules here. */
     if (tick < c->line.bound_at) {
         c->line.bound_at = tick;
         c->line.bound_order = order;
@@ -359,7 +360,7 @@ static const trail_node no_node; /* of parent 0: before all others */
 
 static inline const trail_node *node_at(const trails *t, uint64_t parent)
 {
-    /* A trail that was cut ends in parent 0, whose node is before all others; its children are
+    /* A trail that was cut ends in parent 0, whose node sorts before all others; its children are
      * numbered in one order over all clocks (clk_number_trails). */
     if (parent == 0)
         return &no_node;
@@ -368,15 +369,14 @@ static inline const trail_node *node_at(const trails *t, uint64_t parent)
     return &of->chunks[i / TRAIL_CHUNK][i % TRAIL_CHUNK];
 }
 
-/* Which of two events of one tick is first: the one whose parent ran first; and of one parent's,
- * the elder. */
+/* Order of two events of one tick: by when their parents ran; for equal parents by child index. */
 static bool is_before(const trails *t, clk_trail a, clk_trail b)
 {
-    /* It ends: ticks of parents never rise on the way up, and trails that reach the same event, or
-     * the start of all, have the same parent. */
+    /* Terminates: ticks of parents never increase on the way up, and trails that reach the same
+     * event, or the common start, have the same parent. */
     while (a.parent != b.parent) {
-        /* A clock runs its events in order, and numbers their nodes as it runs them: it need not be
-         * asked why. */
+        /* A clock runs its events in order, and numbers their nodes as it goes: for equal clocks
+         * the numbers decide. */
         if (a.parent >> TRAIL_SHIFT == b.parent >> TRAIL_SHIFT)
             return a.parent < b.parent;
         const trail_node *x = node_at(t, a.parent), *y = node_at(t, b.parent);
@@ -422,12 +422,12 @@ void clk_start_rank(clk_clock *c, uint32_t rank)
 clk_trail clk_reserve(clk_clock *c)
 {
     trails *t = c->trails;
-    /* A node is made for an event only when it schedules something: most events schedule nothing,
-     * and would leave nodes that nobody asks for. */
+    /* A node is made only when an event schedules something: most events schedule nothing, and
+     * their nodes would be garbage. */
     if (!t->node)
         t->node = new_node(c, c->line.now + 1, t->running);
-    /* The same numbers whether something is scheduled here or told to another clock: both have a
-     * place in this event's order. */
+    /* The same numbering whether something is scheduled here or sent to another clock: both have a
+     * position in this event's order. */
     return (clk_trail){t->node, t->children++, 0};
 }
 
@@ -449,8 +449,8 @@ static clk_trail timer_trail(clk_clock *c, bool is_first, uint32_t tail)
     trails *t = c->trails;
     if (is_first)
         return clk_reserve(c);
-    /* A group whose timers have all been taken is running: its trail is that of the timer that
-     * runs. */
+    /* A group whose timers have all been taken is running: its trail is that of the running
+     * timer. */
     clk_trail trail = tail != NONE ? t->of[tail] : t->running;
     trail.sub++;
     return trail;
@@ -467,8 +467,8 @@ static inline void enter_trail(trails *t, uint32_t e)
 bool clk_is_past(const clk_clock *c, uint64_t tick, clk_trail trail)
 {
     const trails *t = c->trails;
-    /* An event of this tick that has not run is compared with the one that ran last: what is not
-     * before that one can still be put in its place. */
+    /* An event of this tick that has not run is compared with the last one that ran: if it does not
+     * precede that one it can still be inserted in order. */
     return tick < c->line.now ||
            (tick == c->line.now && t->has_run && is_before(t, trail, t->running));
 }
@@ -478,8 +478,8 @@ bool clk_is_before_parent(
 {
     if (tick != tick_by)
         return tick < tick_by;
-    /* `by` was reserved by an event that ran at tick_by: that event is its parent, and of tick 0 is
-     * no event but the start of a rank, before which nothing is. */
+    /* `by` was reserved by an event that ran at tick_by: that event is its parent; a parent with
+     * tick 0 is not an event but the start of a rank, which precedes everything. */
     const trail_node *parent = node_at(c->trails, by.parent);
     return parent->tick && is_before(c->trails, trail, parent->how);
 }
@@ -505,9 +505,9 @@ void clk_count(clk_clock *c, int64_t events)
     c->events_run += (uint64_t)events;
 }
 
-/* The last event of a bucket that is before `trail`; NONE: none is.  It is often the very last one.
- * Following the list costs little beside comparing trails, so it is listed and then halved: most of
- * it has parents of other ticks, which are told apart at once. */
+/* The last event of a bucket before `trail`; NONE: there is none.  It is often the very last one.
+ * Walking the list is cheap compared with comparing trails, so the list is copied and bisected:
+ * most entries have parents of other ticks, which are distinguished at once. */
 static uint32_t find_place(clk_clock *c, const list *bucket, clk_trail trail)
 {
     trails *t = c->trails;
@@ -545,7 +545,7 @@ void clk_put(clk_clock *c, uint64_t tick, clk_trail trail, clk_call call)
     insert(c, &c->lists[l], after, e);
 }
 
-/* ---- trails end ---- */
+/* ---- cutting trails ---- */
 
 static int by_trail(const void *a, const void *b, void *context)
 {
@@ -569,9 +569,8 @@ bool clk_list_trails(clk_clock *c)
     return true;
 }
 
-/* Of the list of one clock, from `from` on: how many are before `other`?  Steps that double and
- * are then halved: events of ranks that do the same come in runs, and each comparison may have
- * to go far up. */
+/* In the list of one clock, from `from` on: how many are before `other`?  Galloping search: events
+ * of ranks that do the same come in runs, and each comparison may have to walk far up. */
 static size_t count_before(const clk_clock *c, size_t from, clk_trail other)
 {
     const trails *t = c->trails;
@@ -593,7 +592,8 @@ static size_t count_before(const clk_clock *c, size_t from, clk_trail other)
 
 bool clk_number_trails(clk_clock *const *all, uint32_t count)
 {
-    /* A merge of sorted lists, by the first of each: clocks are few, so no heap is worth it. */
+    /* A merge of sorted lists by linear search for the minimum: there are too few clocks for a heap
+     * to pay. */
     size_t at[CLK_CLOCKS] = {0};
     for (uint32_t number = 0;;) {
         uint32_t first = NONE, second = NONE;
@@ -623,7 +623,7 @@ bool clk_number_trails(clk_clock *const *all, uint32_t count)
     }
 }
 
-/* Timers that run together keep one number, so that nothing comes between them. */
+/* Timers that run together keep one number, so that nothing is ordered between them. */
 void clk_cut_trails(clk_clock *c)
 {
     trails *t = c->trails;
@@ -637,8 +637,8 @@ void clk_cut_trails(clk_clock *c)
         before = v->how;
         t->of[v->event] = (clk_trail){0, number, v->how.sub};
     }
-    /* All nodes are given up: no pending event names one any more.  Chunks stay for those to
-     * come. */
+    /* All nodes are released: no pending event refers to one any more.  Chunks are kept for
+     * reuse. */
     t->count = 1;
     t->node = 0;
 }
@@ -722,8 +722,7 @@ void clk_timer(clk_clock *c,
 static void enter_place(clk_clock *c, uint32_t e)
 {
     c->origin = c->running_origin = c->origins[e];
-    /* Events of one parent share a place: in which order they come may depend on how owners are
-     * numbered. */
+    /* Events of one parent share a place: their order may depend on the numbering of owners. */
     if (c->parents[e] == c->running_parent)
         return;
     c->running_parent = c->parents[e];
@@ -878,9 +877,9 @@ uint64_t clk_place(const clk_clock *c)
     return c->place;
 }
 
-/* ---- a model with events of its own ---- */
+/* ---- a model with its own events ---- */
 
-/* Long enough that asking for the bound costs little, short enough that a stop is noticed soon. */
+/* Long enough to make reading the bound cheap, short enough to notice a stop soon. */
 enum { SOURCE_BATCH = 256 };
 
 orr_event_line *clk_line(clk_clock *c)
@@ -910,7 +909,7 @@ static void set_bound(clk_clock *c, uint64_t tick, uint32_t bucket)
 /* The model may run up to the first event of the clock. */
 static void find_bound(clk_clock *c)
 {
-    /* No event of the clock is pending: the model may run freely, until one of its own events
+    /* The clock has no pending event: the model may run freely, until one of its own events
      * schedules one (give_order). */
     c->line.bound_at = c->line.bound_order = UINT64_MAX;
     if (c->running != NONE && c->lists[c->running].head != NONE)
@@ -919,7 +918,7 @@ static void find_bound(clk_clock *c)
         set_bound(c, c->ticks.entries[0].key, c->ticks.entries[0].value);
 }
 
-/* How many events; 0: the next one is of the clock, or there is none. */
+/* Number of events run; 0: the next event belongs to the clock, or there is none. */
 static uint64_t step_source(clk_clock *c, uint64_t most)
 {
     if (!c->source.next_at || c->has_failed)
@@ -982,7 +981,7 @@ void clk_stop(clk_clock *c)
     c->line.bound_at = c->line.bound_order = 0;
 }
 
-/* ---- what is pending ---- */
+/* ---- pending events ---- */
 
 static int by_tick(const void *a, const void *b)
 {

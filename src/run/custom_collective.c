@@ -2,11 +2,10 @@
 /* custom_collective.c - a collective whose algorithm is itself a trace per member (astra-sim.md
  * 5.10).
  *
- * A *program* is such a trace with its dependencies worked out, read once per file and kept; a
- * *run* is one stream going through it.  All free nodes are issued at once, in the order of
+ * A *program* is such a trace with its dependencies resolved, read once per file and cached; a
+ * *run* is one stream executing it.  All free nodes are issued at once, in the order of
  * hash_order.h.  A node may end while it is issued (a receive whose bytes have arrived already):
- * what it frees joins the pass that is under way, and the run ends after that pass, never inside
- * it. */
+ * what it frees joins the current pass, and the run ends after that pass, never inside it. */
 #include "match.h"
 #include "run_state.h"
 
@@ -30,7 +29,7 @@ typedef struct program {
 struct sys_program_cache {
     orr_sim *sim;
     program *first;
-    struct orr__program *runs; /* under way: freed with the simulation when it ends early */
+    struct orr__program *runs; /* active: freed with the simulation if it ends early */
     orr_intern *paths;         /* of the programs read */
     program **programs;        /* by the number of their path */
     size_t room;
@@ -39,7 +38,7 @@ struct sys_program_cache {
 struct orr__program {
     const program *p; /* shared, never written */
     sys_stream *stream;
-    uint32_t *waiting_for; /* by node: parents that are not over */
+    uint32_t *waiting_for; /* by node: unfinished parents */
     hash_order free;       /* nodes that may start */
     uint32_t running;      /* nodes that have started and not ended */
     bool is_issuing;
@@ -54,7 +53,7 @@ static void end_run(run_state *r)
     *(r->previous ? &r->previous->next : &c->runs) = r->next;
     if (r->next)
         r->next->previous = r->previous;
-    /* Whoever asks why nothing moves looks there. */
+    /* The stall explanation reads this pointer. */
     *(run_state **)orr_coll_state(&r->stream->coll) = NULL;
     hash_order_fini(&r->free);
     orr_free(r->waiting_for);
@@ -87,7 +86,7 @@ static void destroy_program(program *p)
 
 void sys_program_cache_destroy(struct sys_program_cache *c)
 {
-    /* A run that ends early leaves some under way; they name programs, so they go first. */
+    /* A run that ends early leaves some active; they refer to programs, so they are freed first. */
     while (c && c->runs)
         end_run(c->runs);
     while (c && c->first) {
@@ -102,9 +101,9 @@ void sys_program_cache_destroy(struct sys_program_cache *c)
     orr_free(c);
 }
 
-/* ---- working a program out (astra-sim.md 12) ---- */
+/* ---- building a program (astra-sim.md 12) ---- */
 
-/* The parents of a node in the order of the set they make: data first, then control. */
+/* The parents of a node in set order: data first, then control. */
 static bool gather_parents(const orr_columns *c, uint32_t node, hash_order *out)
 {
     for (uint32_t e = c->data_first[node]; e < c->data_first[node + 1]; e++)
@@ -117,15 +116,15 @@ static bool gather_parents(const orr_columns *c, uint32_t node, hash_order *out)
     return true;
 }
 
-/* Children are counted in a first pass and put into sets in the second; a set's order is then
- * written down. */
+/* Children are counted in a first pass and inserted into sets in the second; the order of a set is
+ * then recorded. */
 typedef struct builder {
     program *p;
     const orr_columns *c;
-    /* known: all nodes in the order in which they are first met; the reference's set of nodes has
-     * this order, and its roots are taken from it. */
+    /* known: all nodes in order of first appearance; the reference's set of nodes has this order,
+     * and its roots are taken from it. */
     hash_order known, scratch;
-    uint32_t *fill; /* children so far, in the order they came */
+    uint32_t *fill; /* children so far, in insertion order */
 } builder;
 
 static bool note_children(builder *b, uint32_t node)
@@ -142,7 +141,7 @@ static bool note_children(builder *b, uint32_t node)
     return ok;
 }
 
-/* From the order of insertion to the order of walking. */
+/* From insertion order to iteration order. */
 static bool order_children(builder *b, uint32_t node)
 {
     const uint32_t first = b->p->child_first[node], count = b->p->child_first[node + 1] - first;
@@ -164,10 +163,10 @@ static void count_children(program *p,
 {
     for (uint32_t i = 0; first && i < c->count; i++)
         for (uint32_t e = first[i]; e < first[i + 1]; e++)
-            p->child_first[deps[e] + 1]++; /* an upper bound: repeats are taken out below */
+            p->child_first[deps[e] + 1]++; /* an upper bound: duplicates are removed below */
 }
 
-/* Squeeze out the room that repeated parents left. */
+/* Close the gaps left by duplicate parents. */
 static void squeeze(builder *b)
 {
     uint32_t to = 0;
@@ -253,7 +252,8 @@ static orr_code read_program(struct sys_program_cache *c,
     return ORR_OK;
 }
 
-/* The prefix was looked at when it was read; a file of it may still be a link out of its folder. */
+/* The prefix was checked when it was read; a file may still be a symbolic link out of its
+ * folder. */
 static orr_code check_place(const cfg_system *c, const char *path, orr_error *err)
 {
     const orr_where where = orr_where_byte(c->path, ORR_NO_BYTE);
@@ -268,7 +268,7 @@ static orr_code find_program(orr_sim *s, const char *path, program **out, orr_er
         *out = c->programs[number];
         return ORR_OK;
     }
-    /* Once per file and run: all ranks of a place, and all later collectives, walk the same
+    /* Once per file and run: all ranks at an index, and all later collectives, execute the same
      * program. */
     orr_code code = check_place(&s->system, path, err);
     if (!code)
@@ -309,7 +309,7 @@ static void exchange(run_state *r, uint32_t node, bool is_send)
     const orr_columns *c = orr_trace_columns(r->p->t);
     run_npu *n = r->stream->npu;
     const cfg_group *g = r->stream->group;
-    /* Peers in the trace are members, counted from 0, and not ranks. */
+    /* Peers in the trace are member indices from 0, not ranks. */
     const int64_t members = g ? g->count : n->sim->npu_count;
     int64_t peer, size, tag;
     if (!needed(r, node, is_send ? c->comm_dst : c->comm_src,
@@ -341,11 +341,11 @@ static void execute(run_state *r, uint32_t node)
                       node_done, r, node);
     else if (c->type[node] == ORR_NODE_COMM_SEND || c->type[node] == ORR_NODE_COMM_RECV)
         exchange(r, node, c->type[node] == ORR_NODE_COMM_SEND);
-    /* Any other node is taken and never ends (astra-sim.md 5.10). */
+    /* Other node types are accepted and never end (astra-sim.md 5.10). */
 }
 
-/* The reference walks a copy of the free set; nodes enter it only when another ends, and then it
- * starts over.  Taking the first until none is left is the same walk. */
+/* The reference iterates over a copy of the free set; nodes enter it only when another ends, and
+ * then it starts over.  Taking the first until none is left is equivalent. */
 static void issue(run_state *r)
 {
     r->is_issuing = true;
@@ -371,19 +371,19 @@ static void node_done(void *run, uint64_t node)
     for (uint32_t e = p->child_first[node]; e < p->child_first[node + 1]; e++)
         if (--r->waiting_for[p->child[e]] == 0 && !hash_order_add(&r->free, p->child[e]))
             run_no_memory(st->npu->sim);
-    /* A node that ends within its own start leaves the rest to the loop that started it: the walk
-     * has one level, however long a chain of such nodes is. */
+    /* A node that ends within its own start leaves the rest to the loop that started it: no
+     * recursion, however long a chain of such nodes is. */
     if (r->is_issuing)
         return;
     issue(r);
     if (!is_over(r))
         return;
-    /* Before the stream goes on: its next phase may be another run on the same state. */
+    /* Before the stream continues: its next phase may be another run on the same state. */
     end_run(r);
     sys_stream_advance(st);
 }
 
-/* All of it had arrived when it started: it ends in this tick, but not before the stream counts as
+/* Everything had arrived when it started: it ends in this tick, but only after the stream counts as
  * started. */
 static void end_at_once(void *run, uint64_t unused)
 {
@@ -397,8 +397,8 @@ static bool position_of(const sys_stream *st, uint32_t *out)
 {
     const cfg_group *g = st->group;
     const uint32_t rank = st->npu->rank;
-    /* By rank, ascending: file k is that of the k-th smallest rank, whatever order the group lists
-     * its members in. */
+    /* Ascending ranks: file k belongs to the k-th smallest rank, whatever the order of the group's
+     * members. */
     uint32_t low = 0, high = g ? g->count : 0;
     *out = rank;
     if (!g)
@@ -467,7 +467,7 @@ static void custom_start(orr_coll *c)
         clk_after(s->clock, 0, end_at_once, r, 0);
 }
 
-/* Its messages are those of the trace: nothing comes back through received and timer. */
+/* Its messages are those of the trace: received and timer are never called. */
 const orr_coll_ops sys_coll_custom = {
     .name = "custom",
     .label = "custom",
@@ -477,7 +477,7 @@ const orr_coll_ops sys_coll_custom = {
     .start = custom_start,
 };
 
-/* ---- for those who ask why nothing moves ---- */
+/* ---- for the stall explanation ---- */
 
 const sys_stream *sys_custom_owner(clk_call c)
 {
@@ -509,7 +509,7 @@ bool sys_custom_will_post(
     if (!peers || !c->comm_tag || !c->comm_size)
         return false;
     for (uint32_t i = 0; i < c->count; i++) {
-        /* A node that waits for nothing has been issued: what it posts is known already. */
+        /* A node without pending parents has been issued: its message is already known. */
         if (r->waiting_for[i] == 0 || c->type[i] != type || (uint64_t)c->comm_size[i] != size ||
             (uint64_t)c->comm_tag[i] % MSG_TAG_SPACE != tag || peers[i] < 0 || peers[i] >= members)
             continue;

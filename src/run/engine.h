@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h - the engines of an orr_run: one of three, each a table of functions.
  *
- *     run.c            the object: configuration, life, results
+ *     run.c            the object: configuration, life cycle, results
  *     run_traces.c     traces through the system layer on a network model   (sim.c and what it calls)
  *     run_schedule.c   GOAL schedules under LogGOPS                         (loggops/)
  *     run_flows.c      flows packet by packet                               (models/network/packet)
  *
- * A row says what its engine supports; no other file lists which options go together.  Writers and
- * explanations that are made above this folder (src/explain, src/views) are declared by the
- * engines' own headers. */
+ * A row says what its engine supports; no other file lists which options are compatible.  Writers
+ * and explanations of higher layers (src/explain, src/views) are declared in the engines' own
+ * headers. */
 #ifndef ORR_RUN_ENGINE_H
 #define ORR_RUN_ENGINE_H
 
@@ -25,26 +25,26 @@ struct lgs_sim;
 struct orr_packet;
 
 typedef struct run_writer {
-    const char *what; /* NULL: the last */
+    const char *what; /* NULL: end of list */
     orr_code (*write)(const orr_run *r, const char *path, orr_error *err);
 } run_writer;
 
-/* What an engine does not know may be NULL. */
+/* Unsupported functions may be NULL. */
 typedef struct run_engine {
     const char *name;
     uint32_t (*supports)(const char *network); /* NULL: the default one */
     orr_code (*create)(orr_run *r, orr_error *err);
-    void (*destroy)(orr_run *r); /* also of what create has begun */
+    void (*destroy)(orr_run *r); /* also after a failed create */
     orr_code (*step)(orr_run *r, orr_error *err);
     orr_code (*to_end)(orr_run *r, orr_error *err);
-    void (*stop)(orr_run *r); /* stores an atomic flag, nothing else */
+    void (*stop)(orr_run *r); /* stores an atomic flag and nothing else: async-signal-safe */
 
     uint32_t (*ranks)(const orr_run *r);
     uint32_t (*finished)(const orr_run *r);
     uint32_t (*simulated)(const orr_run *r);
-    uint32_t (*simulated_last)(const orr_run *r); /* NULL: as many */
+    uint32_t (*simulated_last)(const orr_run *r); /* NULL: the same number */
     const char *(*fold_why)(const orr_run *r);
-    /* NULL: not known; and why not as many as were asked for. */
+    /* NULL: not known; and why fewer than requested. */
     uint32_t (*threads)(const orr_run *r);
     const char *(*threads_why)(const orr_run *r);
     orr_run_steps (*steps)(const orr_run *r);
@@ -75,24 +75,24 @@ extern const run_engine run_traces_engine, run_schedule_engine, run_flows_engine
 struct orr_run {
     const run_engine *engine;
     atomic_bool was_stopped; /* by orr_run_stop, not by a limit */
-    orr_run_config config;   /* with strings of the arena */
+    orr_run_config config;   /* strings are in the arena */
     orr_arena *arena;
     union {
         struct orr_sim *sim;
         struct lgs_sim *loggops;
         struct orr_packet *packet;
     } is;
-    orr_set *set;                   /* traces read for their number of ranks; NULL: not needed */
+    orr_set *set;                   /* traces read to count the ranks; NULL: not needed */
     orr_net_config plain;           /* one switch, or the dimensions of the machine */
     orr_system system;              /* that of the machine */
-    orr_machine machine;            /* the part of it that is used; size 0: none is given */
-    struct nccl_custom *nccl_table; /* its file of collectives; NULL: none */
+    orr_machine machine;            /* the part in use; size 0: none given */
+    struct nccl_custom *nccl_table; /* its collectives file; NULL: none */
     double seconds;
-    orr_run_rank rank; /* the last answer */
+    orr_run_rank rank; /* the last result returned */
     orr_run_dimension dimension;
 };
 
-/* What the configuration does not say about network and system, from its machine, for so many
+/* Fills in network and system from the machine where the configuration has none, for this many
  * ranks. */
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err) ORR_MUST_CHECK;
 /* The machine in words, with all that was changed of it: "dgx-h100:2,nics.count=4", "mine:2

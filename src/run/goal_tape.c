@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_tape.c - what a run did, as a GOAL schedule: collectives as the messages the system layer
- * made of them.
+/* goal_tape.c - a run as a GOAL schedule: collectives as the messages of the system layer.
  *
- * The system layer decides on collectives message by message, so the schedule is recorded while it
- * runs: each start of a node, each send and each receive goes onto the tape in the order in which
- * it happens.  A send of a collective waits for the receive that ended last in its chunk, which is
- * what released it; a node waits for its parents, and for the node that had its slot before it.
+ * The system layer expands collectives message by message, so the schedule is recorded during the
+ * run: each start of a node, each send and each receive goes onto the tape in order.  A send of a
+ * collective depends on the receive that ended last in its chunk, which released it; a node depends
+ * on its parents, and on the previous node in its slot.
  *
- *     parents -> start -> send        a collective is its messages between two calculations of no length;
+ *     parents -> start -> send        a collective is its messages between two empty calculations;
  *                      -> recv -> send -> end       all other nodes are one operation
  *
- * CPU 0 has the messages, 1 the compute of the device, 2 that of the host, 3 starts and ends.
- * Cost: 40 bytes per message and 24 per receive, for the duration of the run. */
+ * CPU 0 has the messages, 1 the compute of the device, 2 that of the host, 3 starts and ends. Cost:
+ * 40 bytes per message and 24 per receive, for the duration of the run. */
 #include "run_observer.h"
 
 #include "run_state.h"
@@ -32,8 +31,8 @@ typedef struct entry {
 } entry;
 
 typedef struct pending {
-    clk_call then;      /* who waits for it */
-    sys_stream *stream; /* NULL: of no collective */
+    clk_call then;      /* continuation */
+    sys_stream *stream; /* NULL: not of a collective */
 } pending;
 
 struct goal_tape {
@@ -42,8 +41,8 @@ struct goal_tape {
     pending *receives;
     size_t count, room, receive_count, receive_room;
     uint64_t **duration; /* by rank and place */
-    uint32_t **before;   /* by rank and place: 1 + the place that had its slot before it */
-    uint32_t *last;      /* by rank and slot: 1 + the place that has it */
+    uint32_t **before;   /* by rank and node: 1 + the previous node in its slot */
+    uint32_t *last;      /* by rank and slot: 1 + the node in it */
 };
 
 orr_code tape_create(orr_sim *s, orr_error *err)
@@ -95,8 +94,7 @@ static void tape_node_start(run_npu *n, uint32_t place)
     add(t, &(entry){.kind = ENTRY_NODE, .rank = n->rank, .place = place});
     if (slot == WORK_SLOT_RECV)
         return;
-    /* Nodes of one slot ran one after the other although no edge says so: the schedule needs that
-     * edge. */
+    /* Nodes of one slot ran in sequence without a dependency: the schedule needs that edge. */
     uint32_t *last = &t->last[(size_t)n->rank * WORK_SLOTS + slot];
     t->before[n->rank][place] = *last;
     *last = place + 1;
@@ -120,7 +118,7 @@ static uint32_t chunk_tag(const sys_stream *st, uint32_t wire_tag)
     return 0x80000000u | ((uint32_t)(x >> 8) & 0x7ffffffeu);
 }
 
-/* The stream that a message belongs to, if it is one of a collective. */
+/* The stream of a message, if it belongs to a collective. */
 static sys_stream *stream_of(clk_call c)
 {
     if (c.action == sys_phase_received)
@@ -167,8 +165,7 @@ static clk_call tape_recv(
         run_no_memory(n->sim);
         return on_arrival;
     }
-    /* The receive is put between the message and whoever waits for it: that is how its end is
-     * seen. */
+    /* The receive is inserted between the message and its waiter, to observe its end. */
     t->receives[t->receive_count] = (pending){on_arrival, st};
     e.kind = ENTRY_RECV;
     e.peer = src;
@@ -217,8 +214,7 @@ static orr_code need(writer *w, uint32_t later, uint32_t earlier)
                : ORR_OK;
 }
 
-/* Nodes that send or receive nothing are a calculation; a collective begins and ends with an empty
- * one. */
+/* Nodes without messages are a calculation; a collective begins and ends with an empty one. */
 static orr_code write_node(writer *w, const entry *e, bool has_chunks, bool has_message)
 {
     const uint8_t slot = w->npu->graph->slot[e->place];
@@ -300,7 +296,7 @@ static orr_code write_rank(writer *w, uint8_t *what)
 static orr_code write_all(writer *w, uint32_t *list, uint32_t *starts, uint8_t *what)
 {
     const orr_sim *s = w->t->s;
-    /* A counting sort by rank; afterwards starts[r] is where the entries of r end. */
+    /* A counting sort by rank; afterwards starts[r] is the end of r's entries. */
     for (size_t i = 0; i < w->t->count; i++)
         starts[w->t->entries[i].rank + 1]++;
     for (uint32_t r = 0; r < s->npu_count; r++)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - the dependencies of one trace, ready for ranks to run through.
+/* graph.c - the dependencies of one trace, prepared for execution by ranks.
  *
  * Nodes are renumbered by ascending id (their *place*), because that is the order in which they are
- * issued.  A parent counts once however often a node names it.  Where the rules say so
- * (merges_equal_ids), nodes of the same id are one: the last of them, which waits for all that any
- * of them names.  One graph serves all ranks of a class; what a rank keeps of its own is a counter
- * per node.
+ * issued.  A parent counts once however often a node names it.  If the rules say so
+ * (merges_equal_ids), nodes with equal ids are merged: the last one counts, with the dependencies
+ * of all.  One graph serves all ranks of a class; a rank itself keeps one counter per node.
  *
  * Cost: linear in nodes and edges, once per class; 13 bytes per node and 4 per edge. */
 #include "run_state.h"
@@ -55,8 +54,8 @@ static orr_code refuse_unsound(const orr_trace *t, const orr_rules_run *rules, o
     return ORR_OK;
 }
 
-/* Control dependencies on nodes that are not there count as met: converters write them for the
- * process, which they leave out. */
+/* Control dependencies on missing nodes count as met: converters write them for the process node,
+ * which they leave out. */
 static bool waits_for_control(const orr_columns *c, uint32_t i)
 {
     for (uint32_t e = c->ctrl_first ? c->ctrl_first[i] : 0;
@@ -67,7 +66,7 @@ static bool waits_for_control(const orr_columns *c, uint32_t i)
     return false;
 }
 
-/* The k-th node by id; those of the same id in the order of the file. */
+/* The k-th node by id; equal ids in file order. */
 static uint32_t by_id(const orr_trace *t, uint32_t k)
 {
     return t->by_id ? t->by_id[k] : k;
@@ -128,7 +127,7 @@ static bool fill(work_graph *g)
         g->node[p] = i;
         place[i] = p;
         g->slot[p] = slot_of(c, i);
-        /* Nodes of one id have one place, and the last of them fills it. */
+        /* Nodes with one id share a place, which the last of them fills. */
         g->count += is_last_of_id(t, k);
     }
     const bool ok =
@@ -144,7 +143,7 @@ static bool fill(work_graph *g)
 
 /* ---- streams ---- */
 
-/* Does the metadata say that communication of different streams goes on at the same time? */
+/* Does the metadata say that communication of different streams may overlap? */
 static bool has_streams(const orr_trace *t)
 {
     orr_attrs it = orr_trace_attrs(t);
@@ -156,8 +155,8 @@ static bool has_streams(const orr_trace *t)
     return false;
 }
 
-/* The first stream has the slot that all communication has otherwise; past the last slot they share
- * it. */
+/* The first stream has the slot that all communication has otherwise; beyond the last slot they
+ * share it. */
 static uint8_t slot_of_stream(work_graph *g, int64_t stream)
 {
     if (g->stream[WORK_SLOT_COMM] == ORR_NO_VALUE)

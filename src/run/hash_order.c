@@ -4,15 +4,15 @@
  * (astra-sim.md 12).
  *
  * Why this order: the reference issues nodes of custom collectives by walking a set of the C++
- * library, so results depend on where that library puts its members.  Cost: O(1) for each, and a
- * walk of all members when the table grows. */
+ * library, so results depend on that library's iteration order.  Cost: O(1) per operation, plus a
+ * rehash when the table grows. */
 #include "hash_order.h"
 
 #include <string.h>
 
 #define NONE UINT32_MAX
 
-/* The sizes the library's table goes through when it doubles. */
+/* The sizes of the library's table as it doubles. */
 static const uint64_t sizes[] = {13,        29,        59,         127,       257,       541,
                                  1109,      2357,      5087,       10273,     20753,     42043,
                                  85229,     172933,    351061,     712697,    1447153,   2938679,
@@ -62,7 +62,7 @@ static void put_before(hash_order *s, uint32_t member, uint32_t at)
 static void place(hash_order *s, uint32_t member)
 {
     uint32_t *head = &s->bucket_first[s->ids[member] % s->buckets];
-    /* In front of its bucket, or of all: where the library's table puts it. */
+    /* Before its bucket, or before all: as in the library. */
     put_before(s, member, *head != NONE ? *head : s->first);
     *head = member;
 }
@@ -76,8 +76,8 @@ static bool rebuild(hash_order *s, uint64_t wanted)
         return false;
     s->buckets = sizes[i];
     memset(s->bucket_first, 0xff, (size_t)s->buckets * sizeof *s->bucket_first);
-    /* In the order of the list, each to the front of its bucket: so order within a bucket is turned
-     * round, as the library does when it grows. */
+    /* In list order, each to the front of its bucket: this reverses the order within a bucket, as
+     * the library does when it grows. */
     uint32_t member = s->first;
     s->first = NONE;
     while (member != NONE) {
@@ -93,7 +93,7 @@ static bool make_room(hash_order *s)
     uint64_t need = s->count + 1;
     if (need <= s->limit)
         return true;
-    /* The library's first growth is to at least 11, which is how its first size comes to be 13. */
+    /* The library's first growth is to at least 11, hence its first size of 13. */
     if (s->limit == 0 && need < 11)
         need = 11;
     if (need >= s->buckets) {
@@ -122,7 +122,7 @@ void hash_order_remove(hash_order *s, uint32_t member)
     const uint32_t next = s->next[member], before = s->previous[member];
     const uint64_t bucket = s->ids[member] % s->buckets;
     if (s->bucket_first[bucket] == member)
-        /* Members of a bucket are neighbours: the next one is of it, or it is empty. */
+        /* Members of a bucket are adjacent: the next one belongs to it, or it is empty. */
         s->bucket_first[bucket] = next != NONE && s->ids[next] % s->buckets == bucket ? next : NONE;
     if (next != NONE)
         s->previous[next] = before;

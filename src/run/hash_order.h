@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hash_order.h - a set of ids in the order in which GNU's std::unordered_set<uint64_t> walks its
- * members.
+/* hash_order.h - a set of ids in the iteration order of GNU's std::unordered_set<uint64_t>.
  *
  * The reference issues the free nodes of a custom collective in that order, so exact cycles need it
  * (astra-sim.md 12).  Members are small numbers (indices); their ids decide the order. */
@@ -27,6 +26,6 @@ void hash_order_fini(hash_order *s);
 bool hash_order_add(hash_order *s, uint32_t member); /* false: out of memory */
 void hash_order_clear(hash_order *s);                /* as after init */
 void hash_order_remove(hash_order *s, uint32_t member);
-/* Walk: from s->first along s->next to UINT32_MAX. */
+/* Iterate from s->first along s->next to UINT32_MAX. */
 
 #endif

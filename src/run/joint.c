@@ -2,9 +2,9 @@
 /* joint.c - see joint.h.
  *
  * A *group* here is a set of ranks that have met: a communicator, all ranks, or those that differ
- * in some dimensions only (involved_dim).  It knows where its members lie, as the NCCL model asks
- * for it, and keeps what its collectives take of each port.  The k-th collective of a member meets
- * the k-th one of the others. */
+ * in some dimensions only (involved_dim).  It has the placement of its members, as input of the
+ * NCCL model, and caches the load of its collectives on each port.  The k-th collective of a member
+ * matches the k-th of the others. */
 #include "joint.h"
 
 #include "fold/fold.h"
@@ -22,18 +22,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Beyond so many pairs of members each is given 64 partners, spread evenly: links of a large
- * network see the same load, and a group is set up in linear time. */
+/* Above this many pairs of members each gets 64 partners, evenly spread: links of a large network
+ * see the same load, and a group is set up in linear time. */
 enum { ALL_PAIRS = 1 << 22, PARTNERS = 64 };
 
-/* What a collective takes of the ports, for a given mix of traffic inside and between hosts. */
+/* The load of a collective on the ports, for a given mix of traffic inside and between hosts. */
 typedef struct traffic {
-    double up, out; /* of the larger of the two */
-    bool is_pairs;  /* everybody sends to everybody; else to neighbours */
-    fluid_use *use; /* what a flow of this mix takes of each resource */
+    double up, out; /* relative to the larger of the two */
+    bool is_pairs;  /* all pairs; else neighbours */
+    fluid_use *use; /* load of a flow of this mix on each resource */
 } traffic;
 
-/* What a collective takes alone. */
+/* The cost of a collective without contention. */
 typedef struct known_cost {
     orr_collective kind;
     uint64_t bytes; /* as the NCCL model counts them (bytes_of) */
@@ -41,13 +41,13 @@ typedef struct known_cost {
 } known_cost;
 
 typedef struct meeting_of_ranks {
-    struct meeting_of_ranks *next; /* of the group, or free */
+    struct meeting_of_ranks *next; /* in the group, or free list */
     struct joint_group *group;
     uint64_t number, size; /* its index within the group; bytes */
     orr_collective kind;
-    uint32_t come;            /* members, so far */
-    uint32_t *ranks, *places; /* of those that have come */
-    uint64_t latency;         /* what comes after the last byte, once it has begun */
+    uint32_t come;            /* members that have arrived */
+    uint32_t *ranks, *places; /* of those that have arrived */
+    uint64_t latency;         /* time after the last byte, once it has begun */
 } meeting_of_ranks;
 
 typedef struct joint_group {
@@ -55,16 +55,16 @@ typedef struct joint_group {
     const cfg_group *group; /* NULL: ranks along dimensions */
     uint32_t *members;      /* ascending */
     uint32_t count;
-    uint32_t *simulated; /* ranks that are simulated for them, ascending */
-    uint32_t *calls;     /* by place there: how often it has come */
-    uint32_t expected;   /* how many these are */
-    uint32_t groups;     /* that this one stands for, itself included */
-    nccl_shape shape;    /* where members lie, as the model asks for it */
+    uint32_t *simulated; /* ranks simulated on their behalf, ascending */
+    uint32_t *calls;     /* by index there: how often it has arrived */
+    uint32_t expected;   /* number of these */
+    uint32_t groups;     /* groups that this one represents, itself included */
+    nccl_shape shape;    /* placement of the members, input of the model */
     traffic *traffics;
     size_t traffic_count, traffic_room;
-    known_cost *costs; /* a step asks for the same few again and again */
+    known_cost *costs; /* a step repeats the same few */
     size_t cost_count, cost_room;
-    meeting_of_ranks *waiting, *free; /* waiting: some members have come */
+    meeting_of_ranks *waiting, *free; /* waiting: some members have arrived */
 } joint_group;
 
 struct joint {
@@ -80,7 +80,7 @@ struct joint {
 
 static void price_message(void *joint, const orr_message *m, double *latency, double *most);
 
-/* One dimension alone is the network between hosts when it is slower than links inside them ever
+/* A single dimension is the network between hosts if it is slower than any links inside hosts ever
  * were. */
 enum { SLOWEST_INSIDE = 100 };
 
@@ -90,7 +90,7 @@ uint32_t joint_ranks_per_node(const orr_net_config *c)
     /* With several dimensions the innermost one is the inside of hosts (docs/design/fluid.md). */
     if (c->dims > 1)
         return c->npus[0];
-    if (c->ranks_per_node) /* a machine says it */
+    if (c->ranks_per_node) /* set by a machine */
         return c->ranks_per_node;
     return net_link_speed(c->bandwidth[0]) >= SLOWEST_INSIDE ? c->npus[0] : 1;
 }
@@ -103,7 +103,7 @@ static uint32_t ranks_per_node(const orr_sim *s)
     return joint_ranks_per_node(&s->net_config);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 orr_code joint_create(orr_sim *s, orr_error *err)
 {
@@ -122,7 +122,7 @@ orr_code joint_create(orr_sim *s, orr_error *err)
     j->f = fluid_network_flows(s->net);
     j->paths = fluid_network_paths(s->net);
     j->per_node = ranks_per_node(s);
-    if (is_all && !s->opt.plans) /* who names an algorithm means its bare messages */
+    if (is_all && !s->opt.plans) /* a user who names an algorithm wants its plain messages */
         fluid_network_price(s->net, price_message, j);
     return ORR_OK;
 }
@@ -141,7 +141,7 @@ void joint_destroy(struct joint *j)
     orr_free(j);
 }
 
-/* ---- where a group lies ---- */
+/* ---- placement of a group ---- */
 
 /* What one rank can send along a dimension, to all its neighbours at once; bytes per ns.  used: at
  * how many places of it the group has members. */
@@ -199,8 +199,8 @@ static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
     return differ_along(&s->net_config, g->members, g->count, k);
 }
 
-/* By a route from one member to another: its rate and latency. */
-/* The slowest resource on the way decides, each by its share of the bytes. */
+/* Rate and latency of a route from one member to another. */
+/* The slowest resource on the route decides, weighted by its share of the bytes. */
 static orr_code measure_route(
     struct joint *j, uint32_t from, uint32_t to, double *rate, double *latency, orr_error *err)
 {
@@ -220,7 +220,7 @@ static void count_nodes(const uint32_t *members, uint32_t count, uint32_t per, n
 {
     h->ranks = count;
     h->least_per_node = count;
-    /* Members ascend and hosts are blocks of ranks, so those of a host stand together. */
+    /* Members ascend and hosts are blocks of ranks, so those of a host are contiguous. */
     for (uint32_t i = 0, end; i < count; i = end) {
         for (end = i; end < count && members[end] / per == members[i] / per;)
             end++;
@@ -234,8 +234,8 @@ static orr_code shape_by_links(joint_group *g, orr_error *err)
 {
     struct joint *j = g->j;
     orr_code code = ORR_OK;
-    /* One pair of members inside a host and one between hosts: hosts of a topology are taken to be
-     * alike. */
+    /* One pair of members inside a host and one between hosts: hosts of a topology are assumed
+     * equal. */
     if (g->shape.most_per_node > 1)
         for (uint32_t i = 0; i + 1 < g->count && g->shape.up_GBps == 0 && !code; i++)
             if (g->members[i] / j->per_node == g->members[i + 1] / j->per_node)
@@ -322,7 +322,7 @@ static bool list_members(joint_group *g, uint32_t base, uint32_t mask)
     return true;
 }
 
-/* In lock step only those that are simulated have a place. */
+/* In lockstep only simulated ranks have a place. */
 static uint32_t place_in(const joint_group *g, uint32_t rank)
 {
     const uint32_t *found =
@@ -330,7 +330,7 @@ static uint32_t place_in(const joint_group *g, uint32_t rank)
     return found ? (uint32_t)(found - g->simulated) : RUN_NONE;
 }
 
-/* Those of each class, in lock step. */
+/* The simulated members, one per class in lockstep. */
 static bool list_simulated(joint_group *g)
 {
     const fold_lockstep *l = g->j->s->lockstep;
@@ -345,8 +345,8 @@ static bool list_simulated(joint_group *g)
         qsort(g->simulated, g->count, sizeof *g->simulated, orr_by_u32);
         uint32_t kept = 0, of_first = 0;
         for (uint32_t i = 0; i < g->count; i++) {
-            /* How many members the first class has here: its size over that is the number of groups
-             * like this one. */
+            /* Members of the first class here: its size divided by that is the number of equal
+             * groups. */
             of_first += g->simulated[i] == g->simulated[0];
             if (i == 0 || g->simulated[i] != g->simulated[kept - 1])
                 g->simulated[kept++] = g->simulated[i];
@@ -381,7 +381,7 @@ static joint_group *make_group(struct joint *j,
     return j->groups[j->group_count++] = g;
 }
 
-/* mask: the dimensions along which it reaches; 0: the group says it. */
+/* mask: the dimensions it spans; 0: given by the group. */
 static joint_group *find_group(struct joint *j,
                                const cfg_group *group,
                                uint32_t rank,
@@ -391,8 +391,7 @@ static joint_group *find_group(struct joint *j,
     uint32_t base = 0, stride = 1;
     if (group && s->lockstep)
         group = &s->groups.groups[s->lockstep->like[group - s->groups.groups]];
-    /* A group of all ranks is the same communicator as no group at all: its collectives must
-     * meet. */
+    /* A group of all ranks is the same communicator as no group: their collectives must match. */
     if (group && group->count == s->npu_count) {
         group = NULL;
         mask = UINT32_MAX;
@@ -403,7 +402,7 @@ static joint_group *find_group(struct joint *j,
             base += rank / stride % n * stride;
         stride *= n;
     }
-    /* Groups have keys from 1 on, lines of ranks keys above 2^40: they never meet. */
+    /* Groups have keys from 1 on, lines of ranks keys above 2^40: they never collide. */
     const uint64_t key =
         group ? (uint64_t)(group - s->groups.groups) + 1 : ((uint64_t)mask + 1) << 40 | base;
     const uint32_t at = orr_map_find(j->by_key, key, RUN_NONE);
@@ -418,9 +417,9 @@ static joint_group *find_group(struct joint *j,
     return g;
 }
 
-/* ---- what it takes of ports and links ---- */
+/* ---- load on ports and links ---- */
 
-/* Switches in every dimension: then what a member sends goes through its own ports, whoever
+/* Switches in every dimension: then a member sends everything through its own ports, whoever
  * receives it. */
 static bool has_ports(const struct joint *j)
 {
@@ -434,7 +433,7 @@ static bool has_ports(const struct joint *j)
 static bool add_port(struct joint *j, uint32_t k, uint32_t rank, double share)
 {
     fluid_paths *p = j->paths;
-    /* A collective of one host takes nothing of the ports between hosts. */
+    /* A collective within one host does not use the ports between hosts. */
     if (share <= 0)
         return true;
     if (!orr_grow(&p->parts, &p->part_room, p->part_count + 2))
@@ -445,7 +444,7 @@ static bool add_port(struct joint *j, uint32_t k, uint32_t rank, double share)
     return true;
 }
 
-/* Ports of switches: all that a member sends goes through its own. */
+/* Ports of switches: a member sends everything through its own. */
 static orr_code add_ports(joint_group *g, const traffic *t, orr_error *err)
 {
     struct joint *j = g->j;
@@ -461,7 +460,7 @@ static orr_code add_ports(joint_group *g, const traffic *t, orr_error *err)
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-/* The members of a node, as places in the group. */
+/* The members of a node, as indices in the group. */
 typedef struct span {
     uint32_t first, count;
 } span;
@@ -543,8 +542,8 @@ static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
                 code = add_far_mesh(g, n, i, t->out, err);
             if (g->shape.nodes < 2 || is_far || code)
                 continue;
-            /* Hosts may have unequal numbers of members: those of the smaller one are used by
-             * several. */
+            /* Hosts may have unequal numbers of members: those of the smaller one are used several
+             * times. */
             const uint32_t there = to.first + i % to.count;
             code = add_pair(g, n.first + i, there, t->out / 2, err);
             if (!code)
@@ -554,14 +553,13 @@ static orr_code add_rings(joint_group *g, const traffic *t, orr_error *err)
     return code;
 }
 
-/* Everybody to everybody; of very many members, each to some that are spread out evenly. */
+/* All pairs; for very many members, each with evenly spread partners. */
 static orr_code add_all_pairs(joint_group *g, const traffic *t, orr_error *err)
 {
     const uint64_t n = g->count;
     const uint32_t per = g->j->per_node;
     const uint32_t partners = n * n <= ALL_PAIRS ? (uint32_t)n - 1 : PARTNERS;
-    /* Odd, so that it has few factors in common with powers of two and partners do not repeat
-     * early. */
+    /* Odd, so that it shares few factors with powers of two and partners do not repeat early. */
     const uint32_t step = partners == n - 1 ? 1 : (uint32_t)(n / (PARTNERS + 1)) | 1;
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < n && !code; i++) {
@@ -594,8 +592,7 @@ orr_code joint_add_links(struct joint *j,
     return is_pairs ? add_all_pairs(&g, &t, err) : add_rings(&g, &t, err);
 }
 
-/* In lock step, of all groups that this one stands for: what they take of the links that stand for
- * others. */
+/* In lockstep, for all groups represented by this one: their load on the representative links. */
 static orr_code add_alike(const joint_group *g, const traffic *t, orr_error *err)
 {
     struct joint *j = g->j;
@@ -614,16 +611,15 @@ static orr_code add_alike(const joint_group *g, const traffic *t, orr_error *err
     return code;
 }
 
-/* A few mixes per group and step, each with the list of all that it loads: found once, then looked
- * up. */
+/* A few mixes per group and step, each with its list of loads: computed once, then looked up. */
 static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
 {
     struct joint *j = g->j;
     orr_code code;
     for (size_t i = 0; i < g->traffic_count; i++) {
         traffic *t = &g->traffics[i];
-        /* Shares of a protocol come out of the same formula for the same mix: a hair of rounding
-         * must not make another use. */
+        /* Shares come from the same formula for the same mix: rounding noise must not create
+         * another entry. */
         if (t->is_pairs == like.is_pairs && fabs(t->up - like.up) < 1e-9 &&
             fabs(t->out - like.out) < 1e-9)
             return t;
@@ -650,7 +646,7 @@ static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
 
 /* ---- a collective ---- */
 
-/* Channels of a collective in flight take from its members' compute. */
+/* Channels of a collective in flight slow down the compute of its members. */
 static void tell_moving(const meeting_of_ranks *m, bool begins)
 {
     orr_sim *s = m->group->j->s;
@@ -665,8 +661,8 @@ static void finish(void *meeting, uint64_t unused)
     orr_sim *s = g->j->s;
     (void)unused;
     tell_moving(m, false);
-    /* In the order in which they came: the end of a node starts others, and that order must not
-     * depend on a table. */
+    /* In order of arrival: the end of a node starts others, and that order must not depend on a
+     * table. */
     for (uint32_t i = 0; i < m->come && !s->code; i++)
         work_node_done(run_npu_of(s, m->ranks[i]), m->places[i]);
     m->next = g->free;
@@ -678,11 +674,11 @@ static void sent(void *meeting, uint64_t unused)
     meeting_of_ranks *m = meeting;
     orr_sim *s = m->group->j->s;
     (void)unused;
-    /* Latency comes behind the bytes: while it passes, the ports are free for others. */
+    /* Latency follows the bytes: meanwhile the ports are free for others. */
     clk_after(s->clock, m->latency, finish, m, 0);
 }
 
-/* Bytes as the NCCL model counts them: of an all-gather all that a rank has at the end. */
+/* Bytes as the NCCL model counts them: for an all-gather the size of the result. */
 static uint64_t bytes_of(const meeting_of_ranks *m)
 {
     const bool is_shard = m->kind == ORR_COLL_ALL_GATHER || m->kind == ORR_COLL_GATHER;
@@ -694,14 +690,13 @@ static uint64_t bytes_of(const meeting_of_ranks *m)
 
 enum { MOST_COSTS = 64 };
 
-/* NULL: none is known, or memory is out. */
+/* NULL: none is known, or out of memory. */
 static const nccl_cost *find_cost(joint_group *g, orr_collective kind, uint64_t bytes)
 {
     for (size_t i = 0; i < g->cost_count; i++)
         if (g->costs[i].kind == kind && g->costs[i].bytes == bytes)
             return &g->costs[i].cost;
-    /* A full table gives up its first entry: a program with more sizes than that repeats none
-     * soon. */
+    /* A full table replaces its first entry: a program with more sizes repeats none soon. */
     const size_t at = g->cost_count < MOST_COSTS ? g->cost_count : 0;
     if (!orr_grow(&g->costs, &g->cost_room, at + 1)) {
         run_no_memory(g->j->s);
@@ -729,14 +724,14 @@ static void begin(meeting_of_ranks *m)
         run_fail(s, ORR_EBUG, &err);
         return;
     }
-    /* A copy, as a later collective may take the row. */
+    /* A copy: a later collective may reuse the row. */
     const nccl_cost c = *known;
     tell_moving(m, true);
     if (run_is_recorded(run_npu_of(s, m->ranks[0])))
         watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
     const double moving = c.time_ns - c.latency_ns;
-    /* A barrier, or less than a byte: only time passes. */
+    /* A barrier, or less than a byte: latency only. */
     if (!(most > 0) || !(moving > 0)) {
         clk_after(s->clock, (uint64_t)llround(c.time_ns), finish, m, 0);
         return;
@@ -751,8 +746,8 @@ static void begin(meeting_of_ranks *m)
     }
     m->latency = (uint64_t)llround(c.latency_ns);
     fluid_counts(g->j->f, run_is_recorded(run_npu_of(s, m->ranks[0])));
-    /* Alone it takes exactly the model's time: that is its greatest rate.  Ports that it shares
-     * make it slower. */
+    /* Alone it takes exactly the model's time: that is its maximum rate.  Contention makes it
+     * slower. */
     if (!fluid_start(g->j->f, s, t->use, most, most / moving, sent, m, 0))
         run_no_memory(s);
 }
@@ -779,7 +774,7 @@ static meeting_of_ranks *find_meeting(joint_group *g, uint64_t number)
     return *at = m;
 }
 
-/* All members must call the same. */
+/* All members must call the same collective. */
 static bool agrees(
     const meeting_of_ranks *m, const run_npu *n, uint32_t place, orr_collective kind, uint64_t size)
 {
@@ -810,7 +805,7 @@ void joint_collective(run_npu *n,
                       coll_kind_name(kind));
         return;
     }
-    if (g->count == 1) { /* nobody to talk to */
+    if (g->count == 1) { /* no communication */
         run_npu_timer(n, 0, work_node_done, n, place);
         return;
     }
@@ -819,12 +814,12 @@ void joint_collective(run_npu *n,
         return;
     RUN_TELL(s, collective, n, place, (uint64_t)g->members[0] << 32 | m->number, group, NULL);
     m->kind = kind;
-    /* In an all-to-all members may have different sizes: the largest decides when all are
-     * through. */
+    /* In an all-to-all members may have different sizes: the largest decides when all have
+     * finished. */
     m->size = size > m->size ? size : m->size;
     m->ranks[m->come] = n->rank;
     m->places[m->come++] = place;
-    /* Who comes before the last waits, and is shown to wait; the last one starts all. */
+    /* Members before the last wait, and are shown as waiting; the last one starts it. */
     if (m->come < g->expected) {
         RUN_TELL(s, node_held, n, place);
         return;
@@ -841,17 +836,17 @@ void joint_collective(run_npu *n,
 
 /* ---- messages ---- */
 
-/* By NCCL as well: kernels of both ranks, and the protocol between them. */
+/* By NCCL as well: kernels on both ranks, and the protocol between them. */
 static void price_message(void *joint, const orr_message *m, double *latency, double *most)
 {
     struct joint *j = joint;
     uint32_t members[2] = {m->src < m->dst ? m->src : m->dst, m->src < m->dst ? m->dst : m->src};
-    /* A message is a collective of two to the model; ascending, as shapes want members. */
+    /* To the model a message is a collective of two; ascending, as shapes require. */
     joint_group pair = {.j = j, .members = members, .count = 2};
     nccl_cost c;
     orr_error err;
     if (find_shape(&pair, &err) || !nccl_send_cost_of(&pair.shape, m->size, NULL, &c))
-        return; /* the route says why */
+        return; /* the route reports the error */
     *latency = c.latency_ns > *latency ? c.latency_ns : *latency;
     if (c.time_ns > c.latency_ns)
         *most = (double)m->size / (c.time_ns - c.latency_ns);
@@ -871,8 +866,8 @@ size_t joint_state(const struct joint *j, uint64_t *out)
     for (size_t i = 0; i < j->group_count; i++) {
         const joint_group *g = j->groups[i];
         for (uint32_t k = 1; k < g->expected; k++)
-            /* Counted from the first member, so that two moments in different steps can be the same
-             * state. */
+            /* Relative to the first member, so that moments in different steps can have equal
+             * states. */
             PUT(g->calls[k] - g->calls[0]);
         for (const meeting_of_ranks *m = g->waiting; m; m = m->next) {
             PUT(i);

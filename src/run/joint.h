@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* joint.h - collectives as one operation of all members, as NCCL runs them (docs/design/fluid.md).
  *
- * Where nobody names an algorithm and the network is fluid, a collective begins when its last
- * member has come, takes the time that models/collective/nccl says for the machine, and shares
+ * If no algorithm is configured and the network is fluid, a collective begins when its last member
+ * has arrived, takes the time that models/collective/nccl computes for the machine, and shares
  * ports and links with all other traffic while it runs; its members end together. */
 #ifndef ORR_RUN_JOINT_H
 #define ORR_RUN_JOINT_H
@@ -10,11 +10,10 @@
 #include "models/collective/nccl/nccl_model.h"
 #include "run_state.h"
 
-orr_code joint_create(orr_sim *s, orr_error *err); /* orr_sim.joint; NULL where it is not needed */
+orr_code joint_create(orr_sim *s, orr_error *err); /* orr_sim.joint; NULL if not needed */
 void joint_destroy(struct joint *j);               /* NULL is fine */
 
-/* A rank comes to a collective.  group NULL: of the ranks along the dimensions of mask, a bit for
- * each. */
+/* A rank joins a collective.  group NULL: the ranks along the dimensions of mask, one bit each. */
 void joint_collective(run_npu *n,
                       uint32_t place,
                       orr_collective kind,
@@ -22,16 +21,16 @@ void joint_collective(run_npu *n,
                       uint32_t mask,
                       uint64_t size);
 
-/* Where ranks (ascending) lie on a network of dimensions, as the NCCL model asks for it: counts,
- * rates and latencies; the caller says the rest.  *h must be zeroed there. */
+/* Placement of ranks (ascending) on a network of dimensions, as input of the NCCL model: counts,
+ * rates and latencies; the caller fills in the rest.  *h must be zeroed. */
 uint32_t joint_ranks_per_node(const orr_net_config *c);
 void joint_shape_of(const orr_net_config *c,
                     const uint32_t *members,
                     uint32_t count,
                     nccl_shape *h);
 
-/* What a collective of these ranks takes of links for so many bytes inside and between hosts, added
- * to the parts of the network's paths. */
+/* Adds the load of a collective of these ranks on links, for so many bytes inside and between
+ * hosts, to the parts of the network's paths. */
 orr_code joint_add_links(struct joint *j,
                          const uint32_t *members,
                          uint32_t count,
@@ -40,8 +39,8 @@ orr_code joint_add_links(struct joint *j,
                          double out,
                          orr_error *err);
 
-/* Which members wait in which collective, as words for steady.c; returns how many, and writes them
- * where `out` is not NULL.  How often a group has met counts relative to its members. */
+/* Which members wait in which collective, as words for steady.c; returns their number, and writes
+ * them if `out` is not NULL.  The number of meetings of a group is relative to its members. */
 size_t joint_state(const struct joint *j, uint64_t *out);
 
 #endif

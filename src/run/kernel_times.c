@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_times.c - how long the computations of a trace take on a chip (chip.h), once for all ranks
- * of its class.
+/* kernel_times.c - compute times of a trace on a chip (chip.h), once for all ranks of its class.
  *
- * A node that says what it launches (`kernels`) takes the sum of its kernels' times; one that says
- * only how much it computes takes a roofline of the same chip; one that says neither keeps its
- * recorded duration.  A system file names no chip, only peaks: there a kernel takes as many times
- * its bound by the peaks as on the measured chip that is nearest.  Two things join the kernels of a
- * step: the clock, which falls under the power cap with the mean rate of the whole step (solved in
- * a few rounds), and the host, which issues kernels one after the other: a kernel starts when the
- * device is free and the host has come to it (software.h).  The wait goes into the node's time, so
- * that a node takes the same time on all ranks of a class and folding stays exact.
+ * A node that lists its kernels (`kernels`) takes the sum of their times; one with only FLOPs and
+ * bytes takes a roofline of the same chip; one with neither keeps its recorded duration.  A system
+ * file names no chip, only peaks: there the efficiency of the nearest measured chip is applied to
+ * the bound by the peaks.  Two effects couple the kernels of a step: the clock, which falls under
+ * the power cap with the mean rate of the whole step (solved in a few rounds), and the host, which
+ * issues kernels one after the other: a kernel starts when the device is free and the host has
+ * issued it (software.h).  The wait goes into the node's time, so that a node takes the same time
+ * on all ranks of a class and folding stays exact.
  *
- * Equal texts are timed once: the price is a lookup a node. */
+ * Equal texts are timed once: the cost is one lookup per node. */
 #include "workload.h"
 
 #include "base/memory/map.h"
@@ -30,22 +29,22 @@
 
 /* Of one text: at the chip's highest clock. */
 typedef struct kernel_row {
-    double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
+    double fixed_us, clocked_us; /* independent of the clock, and scaling with it */
     double flops;
-    double host_us, alone_us; /* of the host: with gradients, and without */
-    double low_us2, high_us2; /* squares of what it may be less and more, 90 % */
-    double guessed_us;        /* of kernels that none that was measured resembles */
+    double host_us, alone_us; /* host time: with gradients, and without */
+    double low_us2, high_us2; /* squares of the 90 % deviations below and above */
+    double guessed_us;        /* of kernels unlike any measured one */
     double uses;
     bool picks_experts; /* a router's forward pass */
 } kernel_row;
 
-/* Errors of steps that do not come from single kernels: power state and chip, how evenly kernels
- * follow each other (five steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %);
- * of a compiler's kernels, which are written anew for each shape (a third of a step, and single
- * ones 25 % off the rules of llm_kernels.c); of a host's speed, as logarithms (128 small passes on
- * three hosts, 96 whose speed is read off training steps; truth/spreads.py); of peaks that another
- * chip's efficiency was carried to.
- * A little of the errors of kernels is common to all of them. */
+/* Errors of steps beyond those of single kernels: power state and chip, gaps between kernels (five
+ * steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %); of compiled kernels,
+ * which are generated per shape (a third of a step, and single ones 25 % off the rules of
+ * llm_kernels.c); of a host's speed, as logarithms (128 small passes on three hosts, 96 whose speed
+ * is read off training steps; truth/spreads.py); of peaks to which another chip's efficiency was
+ * applied.
+ * A small part of the kernels' errors is common to all of them. */
 #define COMMON_ERROR 0.03
 #define COMPILED_ERROR 0.08
 #define HOST_ERROR 0.59
@@ -58,10 +57,10 @@ typedef struct timing {
     const orr_chip *chip;
     const orr_software *software;
     bool is_compiled;        /* its kernels, whatever launches them */
-    const work_peaks *peaks; /* in place of the chip's own; NULL: the chip itself */
-    double memory;           /* its memory is so many times as fast */
+    const work_peaks *peaks; /* replace the chip's own; NULL: the chip itself */
+    double memory;           /* speed factor of its memory */
     double deviations;       /* of the job's slowest device from the mean one */
-    double link_GBps;        /* for what the device does while the host goes on; 0: not known */
+    double link_GBps;        /* for communication that blocks the device; 0: not known */
     orr_intern *texts;
     kernel_row *rows; /* by text */
     size_t row_room, row_count;
@@ -79,7 +78,7 @@ static orr_code refuse(const timing *t, uint32_t node, const orr_error *why, orr
                     t->g->t->columns.id[node], why->message);
 }
 
-/* Peaks over those of the chip: bounds of a kernel there and here. */
+/* Peaks relative to those of the chip: ratio of the kernel's bounds. */
 static double by_peaks(const timing *t, const orr_kernel *k)
 {
     const orr_kernel_work work = orr_kernel_count(k);
@@ -156,7 +155,7 @@ static orr_code row_of_text(timing *t, uint32_t node, orr_str text, uint32_t *ou
     kernel_row row = {0};
     if (!orr_intern_add(t->texts, text, out))
         return orr_no_memory(err);
-    /* Numbers of texts and of rows are the same, since a row is made for each new text at once. */
+    /* Texts and rows have the same numbers, since a row is made with each new text. */
     if (*out < t->row_count)
         return ORR_OK;
     const orr_code code = add_kernels(t, node, text, &row, err);
@@ -165,7 +164,7 @@ static orr_code row_of_text(timing *t, uint32_t node, orr_str text, uint32_t *ou
     return add_row(t, &row) ? ORR_OK : orr_no_memory(err);
 }
 
-/* Rows of nodes without a text are found by a text of their own. */
+/* Rows of nodes without kernels are found by a synthetic text. */
 static orr_code row_of_node(timing *t, uint32_t node, uint32_t *out, orr_error *err)
 {
     const orr_columns *c = &t->g->t->columns;
@@ -208,10 +207,10 @@ static orr_code find_rows(timing *t, orr_error *err)
 
 typedef struct walk_state {
     double device, host; /* us: free from then on */
-    double slow;         /* highest clock over the clock */
+    double slow;         /* highest clock over the current clock */
     double flops;
-    double waits; /* us of the device, for the host */
-    double speed; /* the host takes so many times as long */
+    double waits; /* us the device waits for the host */
+    double speed; /* slowdown of the host */
 } walk_state;
 
 static double row_us(const timing *t, const walk_state *w, uint32_t row)
@@ -219,7 +218,7 @@ static double row_us(const timing *t, const walk_state *w, uint32_t row)
     return t->rows[row].fixed_us + t->rows[row].clocked_us * w->slow;
 }
 
-/* What the device waits for before it goes on, roughly. */
+/* Rough estimate of the device's wait for communication. */
 static void walk_communication(const timing *t, walk_state *w, uint32_t p)
 {
     const work_graph *g = t->g;
@@ -234,8 +233,7 @@ static void walk_communication(const timing *t, walk_state *w, uint32_t p)
         return;
     }
     for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
-        /* Nodes stand in the order of the program: a child that comes soon is one that the device
-         * waits for. */
+        /* Nodes are in program order: a child that follows soon blocks the device. */
         holds_device |= g->child[e] <= p + 4 && g->slot[g->child[e]] == WORK_SLOT_COMP;
     if (!holds_device || bytes <= 0)
         return;
@@ -243,7 +241,7 @@ static void walk_communication(const timing *t, walk_state *w, uint32_t p)
     w->device = start + 15 + (t->link_GBps > 0 ? 2e-3 * (double)bytes / t->link_GBps : 0);
 }
 
-/* The part of a node's name that says which pass of which layer it is: "mb2.layer17.". */
+/* The prefix of a node's name that identifies the pass of a layer: "mb2.layer17.". */
 static orr_str block_of(const orr_trace *t, uint32_t node)
 {
     orr_node n;
@@ -269,9 +267,9 @@ static bool starts_with(orr_str s, const char *start)
     return s.len >= n && memcmp(s.ptr, start, n) == 0;
 }
 
-/* Does a stage take a micro-batch's tokens from its host here?  The first stage does for its
- * embedding, "mb3.embedding.lookup", the last for its loss, "mb3.head.norm"; one that is both takes
- * them once.  last: the micro-batch that was taken before. */
+/* Does a stage fetch a micro-batch's tokens from its host here?  The first stage does for its
+ * embedding, "mb3.embedding.lookup", the last for its loss, "mb3.head.norm"; a stage that is both
+ * fetches them once.  last: the previous micro-batch. */
 static bool takes_tokens(const timing *t, uint32_t p, orr_str *last)
 {
     orr_node n;
@@ -288,7 +286,7 @@ static bool takes_tokens(const timing *t, uint32_t p, orr_str *last)
     return !is_same;
 }
 
-/* Through all nodes in the order of the program; ticks NULL: the clock is being sought. */
+/* Through all nodes in program order; ticks NULL: only to find the clock. */
 static void walk(const timing *t, walk_state *w, uint64_t *ticks)
 {
     const work_graph *g = t->g;
@@ -312,7 +310,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         if (t->software->block_us > 0 && begins_block(t, p))
             w->host += t->software->block_us * w->speed;
         /* Kernels of a node are launched one after the other, so the first starts before the host
-         * is through with all of them: half of its work is counted. */
+         * has issued all of them: count half of its work. */
         const double wait = w->host - host_us * 0.5 - w->device;
         const double whole = (wait > 0 ? wait : 0) + us;
         w->device += whole;
@@ -321,13 +319,13 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         if (t->software->waits_for_experts && r->picks_experts)
             w->host = fmax(w->host, w->device);
         if (ticks)
-            /* Never 0, which says that the recorded duration counts. */
+            /* Never 0, which would mean the recorded duration. */
             ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
     }
 }
 
-/* How much longer the step takes on a host that takes so many times as long: nothing while the
- * device keeps it waiting, all of it once the device waits. */
+/* How much longer the step takes if the host is slower by this factor: nothing while the host waits
+ * for the device, everything once the device waits for the host. */
 static double host_changes(const timing *t, const walk_state *w, double speed)
 {
     walk_state other = {.slow = w->slow, .speed = speed};
@@ -335,7 +333,7 @@ static double host_changes(const timing *t, const walk_state *w, double speed)
     return other.device - w->device;
 }
 
-/* Equal kernels are wrong alike, different ones each in its own way. */
+/* Equal kernels have the same error, different ones independent errors. */
 static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 {
     double low2 = 0, high2 = 0, low = 0, high = 0;
@@ -345,8 +343,8 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
     *out = (work_spread){.us = w->device, .has_experts = t->has_experts};
     for (uint32_t i = 0; i < t->row_count; i++) {
         const kernel_row *r = &t->rows[i];
-        /* Uses of one row are wrong alike, so they add up before the square; rows are independent,
-         * so their squares add up. */
+        /* Uses of one row have the same error, so they add up before squaring; rows are
+         * independent, so their squares add up. */
         const double n2 = r->uses * r->uses, guessed = r->uses * r->guessed_us;
         low2 += n2 * r->low_us2;
         high2 += n2 * r->high_us2;
@@ -392,7 +390,7 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
     sum_errors(t, &w, &t->g->spread);
 }
 
-/* The preset that the trace was made with. */
+/* The preset the trace was made with. */
 static const orr_software *software_of(const orr_trace *t)
 {
     orr_attrs it = orr_trace_attrs(t);
@@ -466,13 +464,13 @@ orr_code work_graph_ask(work_graph *g, const orr_compute_ops *model, orr_error *
                             "the compute model says %" PRId64 " ps for node %" PRIu64, ps,
                             c->id[node]);
         if (ps > 0)
-            /* At least one tick: 0 says that the model has no answer. */
+            /* At least one tick: 0 means no answer. */
             g->ticks[p] = ps < 1500 ? 1 : ((uint64_t)ps + 500) / 1000;
     }
     return ORR_OK;
 }
 
-/* ---- for those who bound a step (src/plan) ---- */
+/* ---- for bounds on a step (src/plan) ---- */
 
 static timing timing_of(const work_device *d)
 {

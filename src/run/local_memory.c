@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local_memory.c - which tensors a rank holds when, from the nodes that write and read them
+/* local_memory.c - the live tensors of a rank over time, from the nodes that write and read them
  * (astra-sim.md 10.2).
  *
- * A node names its tensors in the attributes inputs and outputs: name, size in bytes, name, size,
+ * A node lists its tensors in the attributes inputs and outputs: name, size in bytes, name, size,
  * ...  A tensor lives from the start of the node that writes it (from tick 0 when none does) to the
- * end of the last one that reads it.  During the run only the order in which nodes end is kept; all
- * else follows from it and is worked out twice: for the peak when the rank finishes, and for the
- * file when it is written.
+ * end of the last one that reads it.  During the run only the order in which nodes end is kept;
+ * everything else is computed from it twice: for the peak when the rank finishes, and for the file
+ * when it is written.
  *
  * Cost: O(n log n) in the tensors and reads of a rank. */
 #include "watch.h"
@@ -48,7 +48,7 @@ static void note_end(run_npu *n, uint32_t place)
 
 /* ---- the ledger: tensors in the order of their first mention ---- */
 
-/* What the reference notes for a tensor that no node writes. */
+/* The reference's value for a tensor that no node writes. */
 enum { UNWRITTEN_END = 10 };
 
 void mem_ledger_fini(mem_ledger *l)
@@ -109,7 +109,7 @@ static orr_code add_read(mem_ledger *l, uint32_t place, orr_str name, uint64_t s
         l->reads[t->last].next = r;
     }
     t->last = r;
-    /* Nodes come in the order of their ends, so the last one to be added is the last to read. */
+    /* Nodes come in the order of their ends, so the last one added is the last reader. */
     t->last_read = l->n->tensor_log->ended_at[place];
     return ORR_OK;
 }
@@ -121,7 +121,7 @@ static orr_code add_write(mem_ledger *l, uint32_t place, orr_str name, uint64_t 
     const orr_code code = find_tensor(l, name, size, &which, &is_new);
     if (code)
         return code;
-    /* A tensor has one writer: with two, which of them made it live would be a guess. */
+    /* A tensor has one writer: with two, its start would be ambiguous. */
     if (!is_new)
         return refuse(l, place, "this node writes a tensor that already exists:", name);
     mem_tensor *t = &l->tensors[which];
@@ -131,8 +131,8 @@ static orr_code add_write(mem_ledger *l, uint32_t place, orr_str name, uint64_t 
     return ORR_OK;
 }
 
-/* The bytes of a tensor.  Generators that divide write a fraction ("230686720.0"), which does not
- * count; the reference stops at whatever is no digit (astra-sim.md 10.2). */
+/* The bytes of a tensor.  Generators that divide write a fraction ("230686720.0"), which is
+ * ignored; the reference stops at the first non-digit (astra-sim.md 10.2). */
 static bool read_size(const run_npu *n, orr_str text, uint64_t *bytes)
 {
     size_t digits = 0, end;
@@ -148,7 +148,7 @@ static bool read_size(const run_npu *n, orr_str text, uint64_t *bytes)
 
 typedef orr_code (*adder)(mem_ledger *l, uint32_t place, orr_str name, uint64_t size);
 
-/* An attribute of another kind, or an empty list, names no tensors, as in the reference. */
+/* An attribute of another type, or an empty list, names no tensors, as in the reference. */
 static orr_code add_tensors(
     mem_ledger *l, uint32_t place, const orr_node *node, const char *key, adder add)
 {
@@ -171,7 +171,7 @@ static orr_code add_tensors(
     return code;
 }
 
-/* One attribute; false: it ends the list of what can be read. */
+/* One attribute; false: it ends the readable part of the list. */
 static bool visit_attribute(const run_npu *n,
                             const orr_node *node,
                             const char *key,
@@ -225,7 +225,7 @@ static int compare_points(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Births and deaths of one tick count together, so a tensor that dies as another is born makes no
+/* Births and deaths of one tick are combined, so a tensor that dies as another is born makes no
  * peak. */
 static orr_code add_points(mem_ledger *l)
 {
@@ -236,7 +236,7 @@ static orr_code add_points(mem_ledger *l)
     size_t changes = 0;
     for (size_t i = 0; i < l->count; i++) {
         const mem_tensor *t = &l->tensors[i];
-        /* Unsigned, so that a death is a size that wraps: sums come out right. */
+        /* Unsigned, so that a death is a size that wraps: sums are still correct. */
         l->points[changes++] = (mem_point){t->born, t->size};
         if (t->last_read != ORR_NEVER)
             l->points[changes++] = (mem_point){t->last_read, -t->size};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match.c - messages: a send meets a receive with the same tag, source, destination and size.
+/* match.c - message matching: by tag, source, destination and size.
  *
- * The k-th send of such a key meets the k-th receive (astra-sim.md 4.3), so per key there is a
- * queue of sends that nobody has received or of receives that nobody has sent, never both.  The
- * oldest of a key stands in a hash table, the others after it.  Ranks that do the same one after
- * the other are adjacent in the table, because the distance to the peer is hashed and the source is
- * only added.  A message in flight is known by its number alone. */
+ * The k-th send with a key matches the k-th receive (astra-sim.md 4.3), so per key there is a queue
+ * of unmatched sends or of unmatched receives, never both.  The oldest of a key is in a hash table,
+ * the others are chained to it.  Ranks that do the same in turn are adjacent in the table, because
+ * the distance to the peer is hashed and the source only added.  A message in flight is identified
+ * by its index alone. */
 #include "match.h"
 
 #include "fold/fold.h"
@@ -18,8 +18,8 @@
 #include "base/inline.h"
 #include "base/memory/hash.h"
 
-/* Tags of nodes are below MSG_TAG_SPACE and those of collectives below twice that, so the answers
- * of rendezvous have a range of their own. */
+/* Tags of nodes are below MSG_TAG_SPACE and those of collectives below twice that, so rendezvous
+ * replies have a separate range. */
 enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 1000000000 };
 
 typedef struct key {
@@ -27,28 +27,28 @@ typedef struct key {
     uint64_t size;
 } key;
 
-/* A message, a posted receive, or both once they have met. */
+/* A message, a posted receive, or both after matching. */
 typedef struct pair {
     key k;
-    bool is_sent, is_arrived, is_received; /* handed over; there; its receive was posted */
+    bool is_sent, is_arrived, is_received; /* handed to the network; arrived; receive posted */
     bool is_told;                          /* the sender knows that it has arrived */
-    uint32_t chain;                /* the oldest of another key with the same place in the table */
-    uint32_t next;                 /* waiting under the same key, or free */
-    uint32_t last;                 /* of the oldest: the end of that queue */
-    uint32_t across;               /* of a message between parts: what is known of it */
-    clk_call on_sent, on_received; /* whom to tell, and of what */
+    uint32_t chain;                        /* the oldest of another key in the same hash bucket */
+    uint32_t next;                         /* next of the same key, or free */
+    uint32_t last;                         /* of the oldest: the end of that queue */
+    uint32_t across;                       /* of a message between parts: its state */
+    clk_call on_sent, on_received;         /* continuations */
 } pair;
 
 /* A send or receive that waits for its rendezvous. */
 typedef struct meeting {
-    run_npu *npu;  /* who waits */
-    clk_call call; /* to be told when the message itself is through */
+    run_npu *npu;  /* the waiting rank */
+    clk_call call; /* continuation after the message itself */
     uint64_t size;
     uint32_t tag, peer; /* of the message itself */
     uint32_t next;
 } meeting;
 
-/* Of a message from another part: when it was sent; or when its receive was posted, and as what. */
+/* A message from another part: when it was sent; or when and as what its receive was posted. */
 typedef struct across {
     uint64_t at;
     clk_trail trail;
@@ -66,8 +66,8 @@ struct msg_table {
     pair *pairs;
     size_t pair_count, pair_room;
     uint32_t free_pair;
-    uint32_t *heads;   /* by place of a key: the oldest of a key */
-    size_t mask, keys; /* mask: places less one; keys in use */
+    uint32_t *heads;   /* by hash: the oldest of a key */
+    size_t mask, keys; /* mask: buckets minus one; keys in use */
     meeting *meetings; /* of a run with rendezvous */
     size_t meeting_count, meeting_room;
     uint32_t free_meeting;
@@ -104,8 +104,8 @@ void msg_destroy(struct msg_table *m)
 
 /* ---- pairs by key ---- */
 
-/* The distance to the peer is hashed, the source added: rank r + 1 that does what rank r did finds
- * its entry in the next place, which is in the cache. */
+/* The distance to the peer is hashed, the source added: rank r + 1 doing what rank r did finds its
+ * entry in the next bucket, which is in the cache. */
 static size_t place_of(const struct msg_table *m, const key *k)
 {
     const uint64_t base =
@@ -119,7 +119,7 @@ static bool is_same(const key *a, const key *b)
     return a->tag == b->tag && a->src == b->src && a->dst == b->dst && a->size == b->size;
 }
 
-/* The table entry of the oldest pair of a key; NONE when there is none. */
+/* The table entry of the oldest pair of a key; NONE if there is none. */
 static inline uint32_t *find_key(struct msg_table *m, const key *k)
 {
     uint32_t *at = &m->heads[place_of(m, k)];
@@ -150,10 +150,10 @@ ORR_APART bool grow_heads(struct msg_table *m)
 
 /* ---- pairs ---- */
 
-/* Room for one more pair, so that nothing moves while it is put in its place. */
+/* Reserves one more pair, so that nothing moves while it is inserted. */
 static inline bool make_room(struct msg_table *m)
 {
-    /* As many keys as places: chains have one entry on average. */
+    /* Load factor 1: chains have one entry on average. */
     if (m->keys > m->mask && !grow_heads(m))
         return false;
     return m->free_pair != RUN_NONE ||
@@ -170,14 +170,14 @@ static inline uint32_t new_pair(struct msg_table *m, const key *k)
     return p;
 }
 
-/* Freed pairs are used again, the last one first: it is in the cache. */
+/* Freed pairs are reused in LIFO order: the last one is in the cache. */
 static void drop_pair(struct msg_table *m, uint32_t p)
 {
     m->pairs[p].next = m->free_pair;
     m->free_pair = p;
 }
 
-/* The oldest pair of a key leaves; the next one takes its place. */
+/* Removes the oldest pair of a key; the next one takes its place. */
 static inline uint32_t take_oldest(struct msg_table *m, uint32_t *at)
 {
     const uint32_t p = *at, next = m->pairs[p].next;
@@ -185,8 +185,8 @@ static inline uint32_t take_oldest(struct msg_table *m, uint32_t *at)
         *at = m->pairs[p].chain;
         m->keys--;
     } else {
-        /* The next one inherits what the oldest of a key keeps for all: its place in the chain, and
-         * the end of the queue. */
+        /* The next one inherits the state kept by the oldest of a key: its position in the chain,
+         * and the end of the queue. */
         m->pairs[next].chain = m->pairs[p].chain;
         m->pairs[next].last = m->pairs[p].last;
         *at = next;
@@ -194,15 +194,15 @@ static inline uint32_t take_oldest(struct msg_table *m, uint32_t *at)
     return p;
 }
 
-/* The oldest waiting pair of the other side, taken off its queue; else a new one, put on it. */
+/* The oldest waiting pair of the other side, dequeued; else a new one, enqueued. */
 static inline uint32_t meet(struct msg_table *m, const key *k, bool is_send)
 {
     if (!make_room(m))
         return RUN_NONE;
     uint32_t *at = find_key(m, k);
     const uint32_t oldest = *at;
-    /* A queue holds one side only, so its oldest tells which: either it is taken, or this one goes
-     * behind it. */
+    /* A queue holds one side only, so its oldest tells which: either it matches, or this one is
+     * appended. */
     if (oldest != RUN_NONE && m->pairs[oldest].is_sent != is_send)
         return take_oldest(m, at);
     const uint32_t p = new_pair(m, k);
@@ -218,7 +218,7 @@ static inline uint32_t meet(struct msg_table *m, const key *k, bool is_send)
 
 /* ---- sending and receiving ---- */
 
-/* Does this end a node that receives?  Then others may want to know from when on data flows. */
+/* Does this end a receive node?  Then observers may want to know when its data starts to flow. */
 static bool ends_node(clk_call c)
 {
     return c.action == work_node_done;
@@ -415,8 +415,8 @@ ORR_APART void send_across(orr_sim *s, key k, clk_call on_sent)
 
 static void deliver(void *sim, uint64_t token);
 
-/* The message may have arrived already, and long known here or not known at all: then whoever
- * posted its receive has waited where that was, and goes on as if it had been known. */
+/* The message may have arrived long ago, known here or not: if its receive was posted, the receiver
+ * has waited at that point, and continues as if it had been known. */
 void msg_take_across(orr_sim *s, const part_note *note)
 {
     struct msg_table *m = s->matcher;
@@ -427,19 +427,18 @@ void msg_take_across(orr_sim *s, const part_note *note)
         return;
     }
     pair *q = &m->pairs[p];
-    /* Its sender hears of the arrival by itself, in its own part (part_send). */
+    /* Its sender learns of the arrival in its own part (part_send). */
     q->is_sent = q->is_told = true;
     if (q->is_received) {
         const across posted = take_across(m, q->across);
         const clk_call waits = q->on_received;
-        /* The receive is no longer one of those that hold this part back
-         * (docs/design/threads.md). */
+        /* The receive no longer limits this part's progress (docs/design/threads.md). */
         s->part->unknown--;
         if (ends_node(waits))
             watch_flows_at(waits.context, (uint32_t)waits.argument,
                            note->since > posted.at ? note->since : posted.at);
-        /* The message had arrived before the receive was posted: one thread would have told the
-         * receiver through the queue of that tick, so it is put where that entry would be. */
+        /* The message had arrived before the receive was posted: one thread would have notified the
+         * receiver through the queue of that tick, so insert it at that position. */
         if (clk_is_before_parent(s->clock, note->at, note->trail, posted.at, posted.trail)) {
             drop_pair(m, p);
             clk_count(s->clock, 1);
@@ -453,7 +452,7 @@ void msg_take_across(orr_sim *s, const part_note *note)
             return;
         }
         m->pairs[p].across = i;
-        /* It arrived in this part's past, where nobody had posted a receive: it is simply there. */
+        /* It arrived in this part's past, with no receive posted: mark it as arrived. */
         if (clk_is_past(s->clock, note->at, note->trail)) {
             m->pairs[p].is_arrived = true;
             clk_count(s->clock, 1);
@@ -474,7 +473,7 @@ ORR_APART void post_across(orr_sim *s, uint32_t p, clk_call on_received)
     const uint64_t now = clk_now(s->clock);
     if (ends_node(on_received))
         watch_held_across(on_received.context, (uint32_t)on_received.argument);
-    /* Known, and still on its way: since when data flows is the later of sending and now. */
+    /* Known, and still in flight: data flows from the later of sending and now. */
     if (q->is_sent) {
         const across sent = take_across(m, q->across);
         if (ends_node(on_received))
@@ -500,8 +499,7 @@ ORR_INLINE void send_message(run_npu *from, const key *k, clk_call on_sent)
     orr_sim *s = from->sim;
     struct msg_table *m = s->matcher;
     orr_error err;
-    /* Refused here, once for all networks: no model has to know what a message of nothing, or to
-     * oneself, would mean. */
+    /* Refused here for all networks: no model has to define an empty message, or one to oneself. */
     if (k->src == k->dst || k->size == 0 || k->dst >= s->npu_count) {
         refuse_message(s, *k);
         return;
@@ -510,8 +508,8 @@ ORR_INLINE void send_message(run_npu *from, const key *k, clk_call on_sent)
         send_across(s, *k, on_sent);
         return;
     }
-    /* Counting bytes, sends and receives do not meet as pairs: a pair only carries the message to
-     * its arrival. */
+    /* When matching by bytes, sends and receives do not form pairs: a pair only carries the message
+     * until arrival. */
     const uint32_t p = s->byte_matcher ? (make_room(m) ? new_pair(m, k) : RUN_NONE)
                        : s->lockstep   ? meet_folded(s, *k, true)
                                        : meet(m, k, true);
@@ -644,8 +642,8 @@ void orr_net_complete_sender(orr_sim *s, uint64_t token)
 /* The sender is notified first, then whoever waits for these bytes. */
 ORR_APART void deliver_bytes(orr_sim *s, uint32_t token)
 {
-    /* A copy, and dropped before anybody is told: callbacks send messages, for which pairs may
-     * move. */
+    /* A copy, dropped before anybody is notified: callbacks send messages, and pairs may be
+     * reallocated. */
     const pair p = s->matcher->pairs[token];
     const run_bytes_key bytes = {p.k.tag, p.k.src, p.k.dst};
     clk_call then;
@@ -657,7 +655,8 @@ ORR_APART void deliver_bytes(orr_sim *s, uint32_t token)
         run_no_memory(s);
 }
 
-/* A message has arrived; whom to tell: its sender, and its receiver if that waits. */
+/* A message has arrived: returns the continuations of its sender, and of its receiver if that
+ * waits. */
 static inline void arrive(struct msg_table *m,
                           uint32_t token,
                           clk_call *on_sent,
@@ -682,8 +681,7 @@ ORR_APART void deliver_folded(orr_sim *s, uint32_t token)
     clk_call on_sent, on_received;
     arrive(s->matcher, token, &on_sent, &on_received);
     fold_touch(s, dst, false);
-    /* The sender is touched and sees the event from its own side; then the receiver's view is put
-     * back. */
+    /* The sender sees the event from its own side; then the receiver's view is restored. */
     if (on_sent.action) {
         fold_see_from_source(s, dst);
         fold_touch(s, src, false);
@@ -763,8 +761,8 @@ static void start_receive(void *sim, uint64_t i)
     receive_apart(w.npu, k, w.call);
 }
 
-/* Pieces of a small collective round down to nothing.  The reference stops there (astra-sim.md 8);
- * we send a byte. */
+/* Pieces of a small collective may round down to 0 bytes.  The reference aborts there (astra-sim.md
+ * 8); we send a byte. */
 static uint64_t at_least_a_byte(const orr_sim *s, uint64_t size)
 {
     return size == 0 && !s->rules->sends_nothing ? 1 : size;
@@ -818,7 +816,7 @@ void msg_stream_send(sys_stream *st, uint32_t dst, uint64_t size)
         send_message(from, &k, nobody);
 }
 
-/* The observer comes first: it may put itself between the message and whoever waits for it
+/* The observer comes first: it may insert itself between the message and its waiter
  * (goal_tape.c). */
 void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival)
 {
@@ -832,18 +830,18 @@ void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call o
         receive_message(at, &k, on_arrival);
 }
 
-/* ---- those who stood for others stand for fewer ---- */
+/* ---- reducing the symmetry (fold_unfold.c) ---- */
 
 uint32_t msg_receiver(const struct msg_table *m, uint64_t token)
 {
     return m->pairs[token].k.dst;
 }
 
-/* Copies of all pairs of a queue, behind each other under keys of their own. */
+/* Copies all pairs of a queue, in order, to other keys. */
 static bool copy_queue(struct msg_table *m, uint32_t first, uint32_t copies, const uint32_t *tokens)
 {
-    /* Copy 0 stays where it is, in the queue that is there; each other copy has a key of its own,
-     * and so a queue. */
+    /* Copy 0 stays where it is, in its queue; each other copy has its own key, and so its own
+     * queue. */
     for (uint32_t k = 1; k < copies; k++) {
         if (m->keys > m->mask && !grow_heads(m))
             return false;
@@ -870,7 +868,7 @@ static bool copy_pair(struct msg_table *m, const fold_copier *c, uint32_t p, uin
     for (uint32_t k = 0; k < c->copies; k++) {
         if (!make_room(m))
             return false;
-        /* A copy, as new_pair may move the pairs. */
+        /* A copy: new_pair may reallocate the pairs. */
         const pair old = m->pairs[p];
         const key moved = {old.k.tag, fold_moved(c, k, old.k.src), fold_moved(c, k, old.k.dst),
                            old.k.size};
@@ -883,7 +881,7 @@ static bool copy_pair(struct msg_table *m, const fold_copier *c, uint32_t p, uin
             m->pairs[q].chain = chain;
             m->pairs[q].last = last;
         }
-        /* Networks name messages by token: they are told which copy is whose (fold_unfold.c). */
+        /* Networks refer to messages by token: record the token of each copy (fold_unfold.c). */
         tokens[(size_t)p * c->copies + k] = q;
     }
     for (uint32_t k = 0; k < c->copies; k++) {
@@ -903,7 +901,7 @@ bool msg_multiply(struct msg_table *m, const fold_copier *c, uint32_t **tokens)
     bool ok = is_free && queues && *tokens;
     for (uint32_t p = m->free_pair; ok && p != RUN_NONE; p = m->pairs[p].next)
         is_free[p] = true;
-    /* The queues as they are now: copies that are put in below must not be walked. */
+    /* The existing queues only: copies inserted below must not be visited. */
     for (size_t i = 0; ok && i <= m->mask; i++)
         for (uint32_t p = m->heads[i]; p != RUN_NONE; p = m->pairs[p].chain)
             queues[count++] = p;
@@ -916,14 +914,14 @@ bool msg_multiply(struct msg_table *m, const fold_copier *c, uint32_t **tokens)
     return ok;
 }
 
-/* ---- what has not met, for those who ask why nothing moves ---- */
+/* ---- unmatched messages, for the stall explanation ---- */
 
 static const meeting *meeting_of(const struct msg_table *m, clk_call c)
 {
     return c.action == start_send || c.action == start_receive ? &m->meetings[c.argument] : NULL;
 }
 
-/* A rendezvous goes from the receiver to the sender.  False: it has done its part. */
+/* A rendezvous goes from the receiver to the sender.  False: it has completed. */
 static bool describe_rendezvous(const struct msg_table *m, const pair *p, msg_unmatched *out)
 {
     const meeting *sender = meeting_of(m, p->on_received), *receiver = meeting_of(m, p->on_sent);
@@ -963,8 +961,7 @@ bool msg_list(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint
 {
     const void *bytes = m->sim->byte_matcher;
     const size_t more = bytes ? run_byte_matchings->count(bytes) : 0;
-    /* Pairs in flight are in no list, so all are looked at, and those that are free are marked
-     * first. */
+    /* Pairs in flight are in no list, so all are scanned, after marking the free ones. */
     bool *is_free = orr_arena_new(a, m->pair_count + 1, bool);
     *out = orr_arena_new(a, m->pair_count + more + 1, msg_unmatched);
     *count = 0;

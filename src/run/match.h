@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match.h - messages between ranks: a send meets a receive of the same tag, source, destination and
- * size (astra-sim.md 4.3 and 5.6). */
+/* match.h - messages between ranks, matched by tag, source, destination and size (astra-sim.md 4.3
+ * and 5.6). */
 #ifndef ORR_RUN_MATCH_H
 #define ORR_RUN_MATCH_H
 
@@ -11,44 +11,45 @@ void msg_destroy(struct msg_table *m);
 void msg_send(run_npu *from, uint32_t tag, uint32_t dst, uint64_t size, clk_call on_arrival);
 void msg_recv(run_npu *at, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival);
 
-/* Those who stood for others stand for fewer: each message becomes several.  tokens: the k-th copy
- * of message i is at i * copies + k; the caller frees it. */
+/* Reduces the symmetry: each message becomes several.  tokens: the k-th copy of message i is at i *
+ * copies + k; the caller frees it. */
 struct fold_copier;
 bool msg_multiply(struct msg_table *m, const struct fold_copier *c, uint32_t **tokens);
 uint32_t msg_receiver(const struct msg_table *m,
                       uint64_t token);            /* as seen from its source at home */
 void msg_receive_late(void *sim, uint64_t token); /* as an action */
 
-/* A message from another part (parts.h) is known here. */
+/* A message from another part (parts.h) becomes known here. */
 struct part_note;
 void msg_take_across(orr_sim *s, const struct part_note *note);
-#define MSG_ACROSS UINT64_MAX /* the token of messages to another part */
+#define MSG_ACROSS UINT64_MAX /* token of messages to another part */
 
-/* On links (parts.c) a message to another part, or one that passes through this one, has a
- * token with MSG_MOVING. */
+/* On links (parts.c) a message to another part, or in transit through this one, has a token with
+ * MSG_MOVING. */
 #define MSG_MOVING (UINT64_C(1) << 62)
 typedef struct msg_moving {
     uint32_t tag, src, dst;
     uint64_t size;
     uint64_t since;   /* when it was sent */
     uint64_t origin;  /* its token where it was sent */
-    bool is_awaited;  /* its sender wants to know when it is there */
-    bool is_origin;   /* this is where it was sent */
-    clk_call on_sent; /* there */
+    bool is_awaited;  /* its sender waits for its arrival */
+    bool is_origin;   /* this is the part that sent it */
+    clk_call on_sent; /* continuation there */
     uint32_t next;    /* free */
 } msg_moving;
-msg_moving msg_moving_of(const orr_sim *s, uint64_t token); /* also of a token of this part alone */
-/* False: out of memory.  drop: of a token that is none of these nothing happens. */
+/* also for a token local to this part */
+msg_moving msg_moving_of(const orr_sim *s, uint64_t token);
+/* False: out of memory.  drop: ignores tokens of other kinds. */
 bool msg_add_moving(orr_sim *s, const msg_moving *value, uint64_t *token);
 void msg_drop_moving(orr_sim *s, uint64_t token);
 void msg_tell_sender(void *sim, uint64_t token); /* as an action, at the origin */
 
-enum { MSG_TAG_SPACE = 500000000 }; /* tags of nodes are below, those of collectives from here */
+enum { MSG_TAG_SPACE = 500000000 }; /* tags of nodes are below, those of collectives from here on */
 
 void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size); /* a message of a collective */
 
-/* A message without its counterpart when the run stands still.  With a rendezvous these are the
- * messages that were asked for, not those that prepare them. */
+/* An unmatched message of a stalled run.  With a rendezvous these are the requested messages, not
+ * those that prepare them. */
 typedef enum msg_unmatched_kind {
     MSG_UNSENT,     /* the receive waits, nothing was sent */
     MSG_UNREADY,    /* rendezvous: the send waits for its receive */
@@ -59,7 +60,7 @@ typedef struct msg_unmatched {
     msg_unmatched_kind kind;
     uint32_t tag, src, dst;
     uint64_t size;
-    clk_call sender, receiver; /* what would run then; no action: nobody waits on that side */
+    clk_call sender, receiver; /* continuations; no action: nobody waits on that side */
     uint32_t number;           /* a tie-breaker */
 } msg_unmatched;
 bool msg_list(const struct msg_table *m,
@@ -67,7 +68,7 @@ bool msg_list(const struct msg_table *m,
               msg_unmatched **out,
               uint32_t *count); /* false: out of memory */
 
-/* Those that wait under a key, for steady.c: number is then the place in its queue.  False: out of
+/* Those that wait under a key, for steady.c: number is the index in its queue.  False: out of
  * memory. */
 bool msg_waiting(const struct msg_table *m, orr_arena *a, msg_unmatched **out, uint32_t *count);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metadata_groups.c - process groups that traces of PyTorch bring along (astra-sim.md 6.3).
+/* metadata_groups.c - process groups defined by PyTorch traces (astra-sim.md 6.3).
  *
- * A METADATA node, named process_group:init as a rule, has, as the text of its inputs, a list of
- * groups in JSON, wrapped in a list of Python's: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]'].
- * Group k gets the number k + 1; no ranks means all of them.  The traces of one job mostly say the
- * same, so each text is read once, however many ranks have it. */
+ * A METADATA node, named process_group:init as a rule, has a JSON list of groups as the text of its
+ * inputs, wrapped in a Python list: ['[{"pg_name": "1", "ranks": [0, 2]}, ...]']. Group k gets the
+ * number k + 1; no ranks means all of them.  The traces of one job mostly have equal texts, so each
+ * text is parsed once, however many ranks have it. */
 #include "run_state.h"
 
 #include "base/formats/json.h"
@@ -53,8 +53,8 @@ static orr_code take_members(reader *r, orr_json_value ranks, cfg_group *g)
     for (orr_json_iter it = orr_json_iterate(ranks); orr_json_next_value(&it, &v);) {
         if (orr_json_type_of(v) != ORR_JSON_INT || orr_json_get_u64(v, &rank, r->err))
             return refuse(r, "a rank is not a number");
-        /* A trace of a larger job on a smaller network: a group that reaches beyond it cannot be
-         * used by anybody here. */
+        /* A trace of a larger job on a smaller network: a group that extends beyond it is
+         * unusable. */
         if (rank >= r->s->npu_count)
             return ORR_END;
         g->members[g->count++] = (uint32_t)rank;
@@ -62,7 +62,7 @@ static orr_code take_members(reader *r, orr_json_value ranks, cfg_group *g)
     return cfg_group_sort(g, &twice) ? ORR_OK : refuse(r, "a rank is in a group twice");
 }
 
-/* Names that collectives can call a group by are small numbers. */
+/* Names by which collectives can refer to a group are small numbers. */
 static bool find_name(orr_json_value entry, int64_t *out)
 {
     orr_error ignored;
@@ -73,7 +73,7 @@ static bool find_name(orr_json_value entry, int64_t *out)
            orr_text_i64(s, out) && *out >= 0 && *out < INT64_C(1) << 40;
 }
 
-/* ORR_END: not a group that anybody here could use. */
+/* ORR_END: not a usable group. */
 static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
 {
     cfg_groups *all = &r->s->groups;

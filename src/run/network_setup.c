@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network_setup.c - which network a run has: the file, the model, and links that are not as the
- * file says.
+/* network_setup.c - the network of a run: the file, the model, and links that deviate from the
+ * file.
  *
  * A file is either ASTRA-sim's, with dimensions, or a link-level topology.  Dimensions become a
- * graph when a graph is asked for, or when single links differ, which dimensions cannot say. */
+ * graph if a graph is requested, or if single links differ, which dimensions cannot express. */
 #include "run_state.h"
 
 #include "base/io/input.h"
@@ -20,7 +20,7 @@ static bool is_packet(const orr_sim *s)
     return !s->opt.custom_network && s->opt.fidelity && strcmp(s->opt.fidelity, "packet") == 0;
 }
 
-/* What kind of file the network is; only packets can do with config.txt, and the old program has
+/* The kind of the network file; only the packet network accepts config.txt, and the old program
  * nothing else. */
 static orr_code find_kind(const orr_sim *s, orr__topology_kind *out, orr_error *err)
 {
@@ -65,10 +65,10 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
         return orr_no_memory(err);
     orr_code code = orr__packet_inputs_read(s->packet, &given, err);
     if (code == ORR_EINPUT && err && !err->where.path[0])
-        err->where = s->net_config.where; /* of the file whose links they are */
+        err->where = s->net_config.where; /* the file with these links */
     if (code)
         return code;
-    if (is_changed(&s->opt.change)) /* a question beside the run: the files are those of the run */
+    if (is_changed(&s->opt.change)) /* a what-if run: the files are those of the main run */
         orr__packet_config_write_nothing(&s->packet->config);
     if (s->topology && !s->opt.logical)
         return ORR_OK;
@@ -137,7 +137,7 @@ static orr_code count_ranks(orr_sim *s, orr_error *err)
     s->net_config.least_ring = s->rules->aware_least_ring;
     for (uint32_t k = 0; k < s->net_config.dims; k++) {
         npus *= s->net_config.npus[k];
-        /* Within the loop: the product of all dimensions could wrap. */
+        /* Inside the loop: the product of all dimensions could wrap. */
         if (npus > 1u << 24)
             return orr_fail(err, ORR_EINPUT, &s->net_config.where, "more than 16777216 NPUs");
     }
@@ -159,7 +159,7 @@ static orr_code apply_change(orr_sim *s, orr_error *err)
     if (c->has_dimension && (s->topology || c->dimension >= s->dims))
         return orr_fail(err, ORR_EUSAGE, NULL, "there is no dimension %u whose links could change",
                         c->dimension);
-    /* Links of a topology are changed as they are; dimensions before they become links. */
+    /* Links of a topology are changed directly; dimensions before they become links. */
     for (uint32_t k = 0; k < s->dims && !s->topology; k++) {
         if (c->has_dimension && c->dimension != k)
             continue;
@@ -183,7 +183,7 @@ static orr_code choose_model(orr_sim *s, orr_error *err)
     if (!s->net_ops)
         return orr__net_fail_unknown(name, err);
     if (s->topology && s->net_ops == &orr__net_aware)
-        s->net_ops = &orr__net_graph; /* the same rules, over any links */
+        s->net_ops = &orr__net_graph; /* the same rules, over arbitrary links */
     if (s->topology && s->net_ops == &orr__net_unaware)
         s->net_ops = &orr__net_unaware_graph;
     return ORR_OK;
@@ -213,7 +213,7 @@ static orr_code change_links(orr_sim *s, orr_error *err)
     return code ? code : orr__topology_change(s->topology, c->changes, c->change_count, err);
 }
 
-/* Events that the model keeps itself run among those of the clock. */
+/* Events of the model are interleaved with those of the clock. */
 static void join_clock(orr_sim *s)
 {
     const orr_event_source *source = orr__net_events(s->net_ops, s->net, s, clk_line(s->clock));
@@ -238,8 +238,8 @@ orr_code run_network_setup(orr_sim *s, orr_error *err)
     orr_code code = find_kind(s, &kind, err);
     if (code)
         return code;
-    /* Such files have cables or name them; any other file has links or dimensions, of which packets
-     * get cables later. */
+    /* Such files contain or name cables; any other file has links or dimensions, which are
+     * converted to cables later. */
     if (kind == ORR__KIND_NS3 || kind == ORR__KIND_CONFIG)
         code = read_packet_files(s, kind == ORR__KIND_CONFIG, err);
     else
@@ -267,7 +267,7 @@ orr_code run_network_again(orr_sim *s, orr_error *err)
 {
     if (s->net && s->net_ops->destroy)
         s->net_ops->destroy(s->net);
-    /* In case making it again fails: orr_sim_destroy must not free it twice. */
+    /* In case rebuilding fails: orr_sim_destroy must not free it twice. */
     s->net = NULL;
     return create_network(s, err);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.c - ranks on several threads (docs/design/threads.md).
+/* parts.c - ranks on several threads: conservative parallel simulation (docs/design/threads.md).
  *
- *     divide     ranks by whom they talk to, so that few messages go between parts
- *     advance    a part: until it must wait for another
- *     meet       now and then all parts stop at one time, and the trails of their events begin anew
- *     gather     figures of the parts are those of the whole
+ *     divide     ranks by communication, so that few messages cross parts
+ *     advance    a part until it must wait for another
+ *     meet       occasionally all parts stop at one time, and the trails of their events are reset
+ *     gather     the statistics of all parts
  *
- * A part says up to when all that it does has been done, its *horizon*; what it will still send
- * arrives a message's least delay after that.  A part with receives of which it does not know the
- * message goes no further than what may still arrive; any other goes on.  Whatever goes wrong, or
- * does not finish, is run again by one thread, so that texts are the same. */
+ * A part publishes its *horizon*: it will do nothing earlier; whatever it still sends arrives at
+ * least the minimum message delay after that.  A part with receives whose messages are unknown goes
+ * no further than the earliest possible arrival; any other continues.  A run that fails or stalls
+ * is repeated on one thread, so that messages are the same. */
 #include "parts.h"
 
 #include "base/arithmetic.h"
@@ -31,16 +31,15 @@ static uint64_t least_delay(const run_part *p);
 
 /* ---- Links that delay messages, in a run on several threads (docs/design/threads.md).
  *
- * Each part has a network of its own and serves the links of its ranks.  A packet that enters a
- * link is at the other end no sooner than the link's latency: so it is passed on now, if the next
- * link is served elsewhere, and its sender is told now when it will be there.  A message is never
- * in two parts at once, and nobody writes what another reads.
+ * Each part has its own network and serves the links of its ranks.  A packet that enters a link
+ * reaches the other end no sooner than the link's latency: so it is passed on at once if the next
+ * link belongs to another part, and its sender is informed of the arrival in advance.  A message is
+ * never in two parts at once, and no part writes what another reads.
  *
- * Invariant: of each event of one thread's run there is one here, or two halves in different parts:
- * the sender's, and then the receiver's. */
+ * Invariant: each event of a single-threaded run corresponds to one event here, or to two halves in
+ * different parts: first the sender's, then the receiver's. */
 
-/* The networks on which links delay messages: each part has one, and serves the links of its
- * ranks. */
+/* Networks with contention on links: each part has one, and serves the links of its ranks. */
 static bool has_links(const orr_sim *s)
 {
     return s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph;
@@ -63,14 +62,14 @@ static part_note note_of(const orr_sim *s, part_news what, uint64_t delay, clk_t
     return (part_note){.what = what, .since = now, .at = now + delay, .trail = trail};
 }
 
-/* The sender's half of an arrival; its place is before that of the receiver's half. */
+/* The sender's half of an arrival, ordered before the receiver's half. */
 static void tell_origin(
     orr_sim *s, uint32_t origin_part, uint64_t origin, uint64_t delay, clk_trail trail)
 {
     part_note note = note_of(s, PART_THERE, delay, trail);
     note.trail.sub = 0;
     note.origin = origin;
-    clk_count(s->clock, -1); /* of two halves one counts */
+    clk_count(s->clock, -1); /* two halves count as one */
     part_tell(s->part, origin_part, &note);
 }
 
@@ -90,7 +89,7 @@ static bool pass_on(orr_sim *s,
         clk_after(s->clock, delay, arrive, p->servers, packet);
         return false;
     }
-    /* What is faster than all know breaks what they rely on: one thread does it again. */
+    /* A delay below the minimum violates the other parts' assumption: repeat on one thread. */
     if (delay < least_delay(p) || clk_now(s->clock) + delay > CLK_LAST) {
         clk_stop(s->clock);
         return false;
@@ -121,7 +120,7 @@ static bool pass_on(orr_sim *s,
     note.is_awaited = v.is_awaited;
     note.hash = k->hash;
     note.device = k->at;
-    /* Who waits for it keeps what it is to be told. */
+    /* A waiting sender keeps its continuation. */
     if (!(v.is_origin && v.is_awaited))
         msg_drop_moving(s, k->m.token);
     part_tell(p, to, &note);
@@ -132,7 +131,7 @@ static void take_packet(orr_sim *s, const part_note *note)
 {
     const run_part *p = s->part;
     clk_call call = {msg_tell_sender, s, note->origin};
-    /* All that others do matters here later than what this part may have run. */
+    /* Effects of other parts must be later than anything this part has run. */
     if (note->at <= clk_now(s->clock)) {
         clk_stop(s->clock);
         return;
@@ -148,7 +147,7 @@ static void take_packet(orr_sim *s, const part_note *note)
         net_packet k = {.m = {note->src, note->dst, note->size, note->origin},
                         .hash = note->hash,
                         .at = note->device};
-        /* One that was sent from here to here is at home again. */
+        /* Sent from here to here: it is back home. */
         const bool is_home = !(note->origin & MSG_MOVING) && p->part_of[note->dst] == p->index;
         if ((!is_home && !msg_add_moving(s, &v, &k.m.token)) ||
             !net_servers_take(p->servers, &k, &call.action, &call.context, &call.argument)) {
@@ -181,7 +180,7 @@ static void drop_links(run_part *p)
         p->sim->net_ops->destroy(p->sim->net);
 }
 
-/* What the links of a part carried; false: out of memory. */
+/* Adds the traffic of a part's links; false: out of memory. */
 static bool add_links(orr_sim *s, const run_part *p)
 {
     if (s->net_ops == &orr__net_aware)
@@ -192,22 +191,22 @@ static bool add_links(orr_sim *s, const run_part *p)
 
 enum {
     MOST_PARTS = CLK_CLOCKS,
-    /* Nodes of trails that a part keeps, before they begin anew: few enough to stay in the cache,
-     * and so many a rank that putting in order what is pending costs little beside them. */
+    /* Trail nodes per part before they are reset: few enough for the cache, and enough per rank
+     * that sorting pending events is cheap in comparison. */
     MOST_TRAILS = 1 << 14,
     TRAILS_A_RANK = 64,
-    TURN = 256,  /* ticks before a part looks up */
-    LOOKS = 300, /* before a thread that waits goes to sleep */
+    TURN = 256,  /* ticks between two checks of the other parts */
+    LOOKS = 300, /* polls before a waiting thread sleeps */
     LOOKS_BEFORE_YIELD = 20,
-    NAP_NS = 100000,      /* at most, unless it is woken before */
-    MOST_PAIRS = 1 << 24, /* of ranks, that are looked at for the least delay */
-    /* One atomic number has both counts, parts with events above and notes below, so that a single
-     * load tells whether anything is left at all. */
+    NAP_NS = 100000,      /* at most, unless it is woken earlier */
+    MOST_PAIRS = 1 << 24, /* pairs of ranks examined for the minimum delay */
+    /* One atomic word with both counts, active parts above and notes in flight below, so that a
+     * single load tells whether anything is left. */
     IN_FLIGHT_BITS = 48
 };
 
-/* A meeting in steps, each of which waits for all parts: they stop; run up to the latest of their
- * times; list what is pending; and take the numbers that the first of them gives out. */
+/* A meeting has steps, each of which waits for all parts: they stop; run up to the latest of their
+ * times; list pending events; and take the numbers assigned by the first of them. */
 typedef enum part_state { RUNS, STOPS, CATCHES_UP, LISTS, NUMBERS } part_state;
 
 typedef struct waiting {
@@ -217,7 +216,7 @@ typedef struct waiting {
     uint32_t next; /* free */
 } waiting;
 
-/* A rank that has finished, in which event. */
+/* A rank that has finished, and in which event. */
 typedef struct part_finish {
     uint64_t at;
     clk_trail trail;
@@ -228,28 +227,28 @@ typedef struct part {
     run_part base;
     orr_sim sim;
     part_state state;
-    _Atomic uint64_t meetings; /* that it was in; who wakes it looks, too */
-    uint64_t bound;            /* from then on something may arrive */
-    bool is_active;            /* has events */
+    _Atomic uint64_t meetings; /* that it took part in; also read by threads that wake it */
+    uint64_t bound;            /* earliest time at which something may arrive */
+    bool is_active;            /* has pending events */
     part_note *notes;          /* being read */
     size_t note_room;
-    /* when it was sent -> a message that was sent at a time to which this part has yet to come */
+    /* send time -> a message sent at a time this part has not reached yet */
     orr_heap ahead;
     struct waiting *waiting;
     size_t waiting_count, waiting_room;
     uint32_t free_waiting;
     part_finish *finished; /* since the last meeting, in order */
     size_t finished_count, finished_room;
-    uint64_t unsaid;          /* notes that were read since it last said what is next */
-    char apart1[64];          /* from what other threads write */
-    _Atomic uint64_t horizon; /* nothing earlier will be sent */
-    _Atomic uint64_t next;    /* its first event, as far as it knows of notes */
+    uint64_t unsaid;          /* notes read since it last published `next` */
+    char apart1[64];          /* padding against false sharing */
+    _Atomic uint64_t horizon; /* it will send nothing earlier */
+    _Atomic uint64_t next;    /* its first event, as far as notes have been read */
     _Atomic uint64_t stopped_at;
     _Atomic uint64_t events;
-    _Atomic uint64_t waits_for; /* while its thread sleeps: the tick that it cannot enter yet */
+    _Atomic uint64_t waits_for; /* while its thread sleeps: the tick it cannot enter yet */
     _Atomic bool sleeps;
-    char apart2[64];      /* from what other threads write */
-    pthread_mutex_t lock; /* of what has come, and of its sleep */
+    char apart2[64];      /* padding against false sharing */
+    pthread_mutex_t lock; /* protects inbox and sleep */
     pthread_cond_t awake;
     bool has_lock, has_awake;
     part_note *inbox;
@@ -258,34 +257,34 @@ typedef struct part {
 } part;
 
 typedef struct run_parts {
-    orr_sim *s; /* the whole: what parts share, and what they are gathered into */
+    orr_sim *s; /* the whole run: shared data, and target of gather */
     part *list; /* by index */
     uint32_t count;
     uint8_t *part_of;     /* by rank */
-    uint32_t *group_here; /* by group and part: members */
+    uint32_t *group_here; /* by group and part: number of members */
     clk_clock *clocks[MOST_PARTS];
-    uint64_t delay; /* the least of a message between parts */
+    uint64_t delay; /* minimum over messages between parts */
     size_t most_trails;
     orr_crew *crew;
-    char apart3[64];         /* from what other threads write */
-    _Atomic uint64_t wanted; /* meetings */
+    char apart3[64];         /* padding against false sharing */
+    _Atomic uint64_t wanted; /* number of meetings requested */
     _Atomic uint64_t stopped, caught_up, listed, numbered;
-    char apart4[64];             /* from what other threads write */
-    _Atomic uint64_t sent, read; /* notes, ever */
-    char apart5[64];             /* from what other threads write */
-    _Atomic uint64_t state;      /* parts that have events, and notes on their way */
+    char apart4[64];             /* padding against false sharing */
+    _Atomic uint64_t sent, read; /* total numbers of notes */
+    char apart5[64];             /* padding against false sharing */
+    _Atomic uint64_t state;      /* active parts, and notes in flight */
     _Atomic bool is_over;        /* nothing is left to do */
     _Atomic bool has_failed, is_stopped;
-    char apart6[64];         /* from what other threads write */
+    char apart6[64];         /* padding against false sharing */
     _Atomic uint32_t asleep; /* threads */
 } run_parts;
 
-/* ---- who talks to whom ---- */
+/* ---- communication ---- */
 
-/* Nodes of a trace that do something with the same others. */
+/* Nodes of a trace with the same partners. */
 typedef struct way {
     uint32_t place;
-    uint64_t messages; /* of a rank */
+    uint64_t messages; /* per rank */
     uint8_t type;
 } way;
 
@@ -304,8 +303,7 @@ static uint64_t way_key(const orr_sim *s, uint32_t k, uint32_t place)
     const orr_hole_field field = type == ORR_NODE_COMM_COLL   ? ORR_HOLE_PG_NAME
                                  : type == ORR_NODE_COMM_SEND ? ORR_HOLE_COMM_DST
                                                               : ORR_HOLE_COMM_SRC;
-    /* A hole's value is the rank's own; which slot it is in is the same for all ranks of the
-     * class. */
+    /* A hole's value belongs to the rank; its slot is the same for all ranks of the class. */
     const uint32_t slot = c->slot[field] ? c->slot[field][node] : 0;
     const int64_t *peers = type == ORR_NODE_COMM_SEND ? col->comm_dst : col->comm_src;
     uint64_t value = 0;
@@ -337,14 +335,14 @@ static bool find_ways(const orr_sim *s, uint32_t k, ways *out)
                 out->list[out->count++] = (way){.place = p, .type = type};
         }
         if (ok)
-            /* An estimate: it only has to tell heavy ways from light ones. */
+            /* An estimate: it only has to distinguish heavy from light traffic. */
             out->list[at].messages += type == ORR_NODE_COMM_COLL ? s->system.splits : 1;
     }
     orr_map_destroy(seen);
     return ok;
 }
 
-/* A pair of ranks that exchange so many messages. */
+/* A pair of ranks and the number of messages between them. */
 typedef struct edge {
     uint32_t a, b;
     uint64_t messages;
@@ -363,8 +361,8 @@ static bool add_edge(edges *e, uint32_t a, uint32_t b, uint64_t messages)
     return true;
 }
 
-/* With the next one in the group, or along each dimension: a ring, of which other algorithms are
- * not far away. */
+/* With the next member of the group, or along each dimension: a ring, as an approximation of other
+ * algorithms. */
 static bool add_neighbours(
     const orr_sim *s, uint32_t rank, const cfg_group *g, uint64_t n, edges *e)
 {
@@ -383,8 +381,8 @@ static bool add_neighbours(
     return ok;
 }
 
-/* By class and not by rank: a class of a thousand ranks is read once, and its ways are then looked
- * up for each of them. */
+/* By class, not by rank: a class of a thousand ranks is read once, and then resolved for each of
+ * them. */
 static bool find_edges(orr_sim *s, edges *e)
 {
     const uint32_t classes = orr_set_class_count(s->set);
@@ -416,7 +414,7 @@ static bool find_edges(orr_sim *s, edges *e)
 
 /* ---- parts ---- */
 
-/* Blocks of `block` ranks, of which `period` follow each other, then again from the first part. */
+/* Blocks of `block` ranks, in cycles of `period`, assigned to parts in order. */
 static uint32_t part_at(uint32_t rank, uint32_t block, uint32_t period, uint32_t parts)
 {
     return (uint32_t)((uint64_t)(rank / block % period) * parts / period);
@@ -432,8 +430,8 @@ static uint64_t crossing(const edges *e, uint32_t block, uint32_t period, uint32
     return sum;
 }
 
-/* Has every part as many ranks of each class?  Classes are pipeline stages, which work by turns:
- * with a stage of its own a part would mostly wait for the others. */
+/* Does every part have the same number of ranks of each class?  Classes are pipeline stages, which
+ * work in turn: a part with a single stage would mostly wait for the others. */
 static bool is_even(const run_parts *all, uint32_t *seen, uint32_t block, uint32_t period)
 {
     const orr_sim *s = all->s;
@@ -447,8 +445,8 @@ static bool is_even(const run_parts *all, uint32_t *seen, uint32_t block, uint32
     return true;
 }
 
-/* Ranks are numbered by what they are for: so of all ways of cutting their numbers, the one with
- * the fewest messages between parts; if there is one, of those with a share of every class. */
+/* Ranks are numbered by function, so cuts by number are good candidates: take the one with the
+ * fewest messages between parts, preferring those with a share of every class. */
 static bool divide(run_parts *all, const edges *e)
 {
     const uint32_t n = all->s->npu_count;
@@ -459,7 +457,7 @@ static bool divide(run_parts *all, const edges *e)
     if (!seen)
         return false;
     /* All divisors are tried: there are few, and each costs a pass over the edges.  Of equal sums
-     * the first is taken, so that the same job is always cut the same way. */
+     * the first wins, so that the result is deterministic. */
     uint64_t best = UINT64_MAX;
     for (uint32_t block = 1; block <= n / all->count; block++) {
         if (n % block)
@@ -485,14 +483,14 @@ static bool divide(run_parts *all, const edges *e)
     return true;
 }
 
-/* The least delay of any message between two ranks of different parts. */
+/* Minimum delay of a message between two ranks of different parts. */
 static void look_at_pair(run_parts *all, uint32_t a, uint32_t b)
 {
     net_path p;
     if (a == b || all->part_of[a] == all->part_of[b])
         return;
     (void)orr__unaware_path(all->s->net, a, b, &p);
-    /* Of one byte: no message is smaller, so none is faster. */
+    /* Of one byte: the smallest and so the fastest message. */
     const uint64_t ticks = orr_ticks(p.latency_ns + 1 / p.speed);
     if (ticks < all->delay)
         all->delay = ticks;
@@ -518,7 +516,7 @@ static void look_at_line(run_parts *all, const cfg_group *g)
     }
 }
 
-/* Collectives: any two members of a group, or of all ranks those that differ in one dimension. */
+/* Collectives: any two members of a group, or for all ranks those that differ in one dimension. */
 static bool find_delay(run_parts *all, const edges *e)
 {
     const orr_sim *s = all->s;
@@ -531,8 +529,8 @@ static bool find_delay(run_parts *all, const edges *e)
     }
     for (size_t i = 0; i < s->groups.count; i++)
         pairs += (uint64_t)s->groups.groups[i].count * s->groups.groups[i].count;
-    /* Then one thread runs: a delay that is only nearly the least would be wrong, and looking at
-     * all pairs would cost more than threads give. */
+    /* Then use one thread: an approximate minimum would be wrong, and examining all pairs would
+     * cost more than threads gain. */
     if (pairs > MOST_PAIRS)
         return false;
     for (size_t i = 0; i < s->groups.count; i++)
@@ -549,17 +547,17 @@ static bool find_delay(run_parts *all, const edges *e)
     }
     if (uses_world)
         look_at_line(all, NULL);
-    /* With no delay at all parts could never go ahead of each other. */
+    /* Without any delay parts could never run ahead of each other. */
     return all->delay > 0;
 }
 
-/* ---- what parts tell each other ---- */
+/* ---- notes between parts ---- */
 
 void part_tell(run_part *p, uint32_t other, const part_note *note)
 {
     part *to = &p->all->list[other];
-    /* Counted before it can be read: a count that came later could be seen as 0 while a note is on
-     * its way, and the run would end. */
+    /* Counted before it can be read: otherwise the count could be 0 with a note in flight, and the
+     * run would end. */
     atomic_fetch_add(&p->all->state, 1);
     atomic_fetch_add(&p->all->sent, 1);
     pthread_mutex_lock(&to->lock);
@@ -569,7 +567,7 @@ void part_tell(run_part *p, uint32_t other, const part_note *note)
     pthread_mutex_unlock(&to->lock);
     if (!ok)
         run_no_memory(p->sim);
-    /* After the lock is given back: who sees it finds the note in the box. */
+    /* After unlocking: a part that sees the flag finds the note in the box. */
     atomic_store_explicit(&to->has_mail, 1, memory_order_release);
 }
 
@@ -579,17 +577,17 @@ void part_send(orr_sim *s, uint64_t delay)
     part_note *note = &p->sending;
     note->since = clk_now(s->clock);
     note->at = note->since + delay;
-    if (p->on_sent.action) { /* the sender hears of it by itself; as an event it counts once */
+    if (p->on_sent.action) { /* the sender's half; the event counts once */
         clk_after(s->clock, delay, p->on_sent.action, p->on_sent.context, p->on_sent.argument);
         note->trail = clk_last_trail(s->clock);
         clk_count(s->clock, -1);
     } else {
         note->trail = clk_reserve(s->clock);
     }
-    /* Behind the sender's half of the message, which has sub 0 and the same place. */
+    /* After the sender's half of the message, which has sub 0 and the same position. */
     note->trail.sub = 1;
-    /* A message that is faster than the least delay breaks what parts rely on.  The run fails and
-     * is done again by one thread. */
+    /* A delay below the minimum violates the other parts' assumption: the run fails and is repeated
+     * on one thread. */
     if (note->at > CLK_LAST || delay < p->all->delay)
         clk_stop(s->clock);
     else
@@ -624,20 +622,20 @@ static uint64_t least_delay(const run_part *p)
     return p->all->delay;
 }
 
-/* On links something may come at any time, and not only to those who wait for it. */
+/* On links something may arrive at any time, also without a waiting receive. */
 static bool is_held(const part *p)
 {
     return p->base.unknown || p->base.servers;
 }
 
-/* Has something come?  What is read makes the part active before it counts as read. */
+/* Reads the inbox.  Notes make the part active before they count as read. */
 static bool read_notes(part *p)
 {
     run_parts *all = p->base.all;
     if (!atomic_load_explicit(&p->has_mail, memory_order_acquire))
         return false;
     pthread_mutex_lock(&p->lock);
-    /* The two buffers change places, so that the lock is held for no more than that. */
+    /* The buffers are swapped, so that the lock is held only briefly. */
     part_note *notes = p->inbox;
     const size_t count = p->inbox_count, room = p->inbox_room;
     p->inbox = p->notes;
@@ -649,7 +647,7 @@ static bool read_notes(part *p)
     p->note_room = room;
     if (!count)
         return false;
-    /* Before the notes are taken off the count: at no moment is neither counted. */
+    /* Before the notes are subtracted: at every moment one of the two is counted. */
     if (!p->is_active) {
         p->is_active = true;
         atomic_fetch_add(&all->state, UINT64_C(1) << IN_FLIGHT_BITS);
@@ -688,8 +686,8 @@ void part_put(orr_sim *s, uint64_t since, uint64_t at, clk_trail trail, clk_call
     p->waiting[i] = (waiting){at, trail, call, RUN_NONE};
 }
 
-/* The first event of this part, once messages are among its events that were sent before anything
- * that it can still do: that, and what may still come to its receives. */
+/* The first event of this part, after inserting messages that were sent before anything it can
+ * still do: later ones might still be preceded by its own events. */
 static bool find_next(part *p, uint64_t *next)
 {
     clk_clock *c = p->sim.clock;
@@ -708,21 +706,21 @@ static bool find_next(part *p, uint64_t *next)
     return has_next;
 }
 
-/* Not later than its first event, also of messages that have yet to be put in their place. */
+/* Lower bound on its first event, including messages that are not inserted yet. */
 static uint64_t least_next(const part *p, bool has_next, uint64_t next)
 {
     const uint64_t own = has_next ? next : UINT64_MAX;
     return p->ahead.count && p->ahead.entries[0].key < own ? p->ahead.entries[0].key + 1 : own;
 }
 
-/* What is the first event of all other parts, when no note is on its way?  Whoever reads a note
- * says what is next before it counts as read: so if as many were read, before looking at what is
- * next, as were sent, after that, none was. */
+/* The first event of all other parts, if no note is in flight.  A part that reads notes publishes
+ * its next event before they count as read: so if the number read, loaded before the next events,
+ * equals the number sent, loaded after them, none was in flight. */
 static bool first_of_others(const part *p, uint64_t *out)
 {
     const run_parts *all = p->base.all;
-    /* Sequentially consistent, as all of these: the proof is about the order of loads and stores of
-     * different variables. */
+    /* Sequentially consistent, like all of these: the proof depends on the order of loads and
+     * stores of different variables. */
     const uint64_t read = atomic_load(&all->read);
     uint64_t first = UINT64_MAX;
     for (uint32_t i = 0; i < all->count; i++) {
@@ -739,7 +737,7 @@ static uint64_t later(uint64_t at, uint64_t delay)
     return at > UINT64_MAX - delay ? UINT64_MAX : at + delay;
 }
 
-/* From when on messages may come that are not known yet; those that are known are read. */
+/* The earliest time at which unknown messages may arrive; reads the known ones. */
 static void find_bound(part *p)
 {
     const run_parts *all = p->base.all;
@@ -751,16 +749,16 @@ static void find_bound(part *p)
             later(atomic_load_explicit(&all->list[i].horizon, memory_order_acquire), all->delay);
         bound = at < bound ? at : bound;
     }
-    /* Behind the horizons: a note that was sent before a horizon was said is in the box by now, and
-     * so nothing that comes later is earlier than the bound. */
+    /* After loading the horizons: a note sent before a horizon was published is in the box by now,
+     * so nothing that arrives later is earlier than the bound. */
     read_notes(p);
     if (!p->unsaid && first_of_others(p, &first)) {
-        /* What comes is by one of those, or an answer to what this part will send. */
+        /* Anything that arrives is caused by one of those, or answers a message of this part. */
         uint64_t at = later(first, all->delay);
         const bool has_next = find_next(p, &own);
         const uint64_t answer = later(least_next(p, has_next, own), 2 * all->delay);
         at = answer < at ? answer : at;
-        /* Both are true, so the later one holds. */
+        /* Both bounds hold, so take the later. */
         bound = at > bound ? at : bound;
     }
     p->bound = bound;
@@ -772,12 +770,12 @@ static void say_what_is_next(part *p, bool has_next, uint64_t next)
     const uint64_t least = least_next(p, has_next, next);
     uint64_t horizon = least;
     if (is_held(p) && p->bound < horizon)
-        /* A receive that gets its message goes on at once, and may send: so the horizon is no later
-         * than what may arrive. */
+        /* A receive that gets its message continues at once, and may send: so the horizon is no
+         * later than the bound on arrivals. */
         horizon = p->bound < now ? now : p->bound;
     atomic_store_explicit(&p->next, least, memory_order_release);
     atomic_store_explicit(&p->horizon, horizon, memory_order_release);
-    /* Behind `next`: whoever counts notes as read has said first what they brought. */
+    /* After publishing `next`: a note counts as read only after its effect has been published. */
     if (p->unsaid)
         atomic_fetch_add(&p->base.all->read, p->unsaid);
     p->unsaid = 0;
@@ -794,11 +792,11 @@ static bool is_at_end(run_parts *all)
 
 /* ---- sleep ----
  *
- * A thread that waits sleeps after a while: the one that it waits for may need its core.  Whoever
- * does something wakes those that can go on because of it, and nobody else: a thread that is woken
- * in vain costs both of them more than the events of a turn. */
+ * A waiting thread goes to sleep after a while: the one it waits for may need its core.  A part
+ * that makes progress wakes only those that can continue because of it: a spurious wake-up costs
+ * both threads more than the events of a turn. */
 
-/* Has something come for a part that waits, or may it go on by what the others have said? */
+/* Is there mail for a waiting part, or may it continue by what the others have published? */
 static bool can_go_on(const part *p)
 {
     const run_parts *all = p->base.all;
@@ -814,7 +812,7 @@ static bool can_go_on(const part *p)
         horizon = h < horizon ? h : horizon;
         next = n < next ? n : next;
     }
-    /* As find_bound says. */
+    /* As in find_bound. */
     return tick < later(horizon, all->delay) ||
            (tick < later(next, all->delay) && tick < later(atomic_load(&p->next), 2 * all->delay) &&
             atomic_load(&all->sent) == atomic_load(&all->read));
@@ -827,7 +825,7 @@ static void wake(part *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* This part has done something.  In a meeting that is a step for which all wait. */
+/* Called after progress.  In a meeting that is a step for which all wait. */
 static void wake_others(const part *by)
 {
     run_parts *all = by->base.all;
@@ -842,7 +840,7 @@ static void wake_others(const part *by)
 
 /* ---- turns ---- */
 
-/* Up to a time, or until it must wait or look up.  True: something was done. */
+/* Runs up to a time, or until it must wait or check the others.  True: progress was made. */
 static bool run_part_until(part *p, uint64_t until)
 {
     clk_clock *c = p->sim.clock;
@@ -859,7 +857,7 @@ static bool run_part_until(part *p, uint64_t until)
         if (!has_next || next >= until || (is_held(p) && next >= p->bound))
             return has_done;
         has_done = true;
-        /* A receive of a message that is not known ends the tick for now. */
+        /* A receive of an unknown message ends the tick for now. */
         const uint32_t unknown = p->base.unknown;
         uint64_t now = next;
         do {
@@ -867,8 +865,8 @@ static bool run_part_until(part *p, uint64_t until)
                 break;
         } while (p->base.unknown <= unknown && clk_next_tick(c, &now) && now == next);
         if (clk_has_failed(c) || p->sim.code) {
-            /* Which failure came first is not known here: the run is done again by one thread,
-             * which says it. */
+            /* Which failure came first is not known here: the run is repeated on one thread, which
+             * reports it. */
             atomic_store(&p->base.all->has_failed, true);
             return true;
         }
@@ -894,7 +892,7 @@ static bool finished_before(const run_parts *all, const part_finish *a, const pa
     return a->at != b->at ? a->at < b->at : clk_is_before(all->clocks[0], a->trail, b->trail);
 }
 
-/* While trails last: in which order ranks have finished, up to now. */
+/* While trails are valid: the order in which ranks have finished so far. */
 static void put_finished(run_parts *all)
 {
     orr_sim *s = all->s;
@@ -921,8 +919,7 @@ static void put_finished(run_parts *all)
 
 static bool have_all(_Atomic uint64_t *count, const part *p)
 {
-    /* Counts only grow: those of the next meeting begin where this one ended, so nobody has to set
-     * them back. */
+    /* Counts only grow: the next meeting starts from the current values, so no reset is needed. */
     return atomic_load_explicit(count, memory_order_acquire) >=
            (p->meetings + 1) * p->base.all->count;
 }
@@ -934,11 +931,11 @@ static uint64_t meeting_time(const run_parts *all)
         const uint64_t at = atomic_load(&all->list[i].stopped_at);
         last = at > last ? at : last;
     }
-    /* One more, so that all events of that time are in the past of everybody. */
+    /* One more, so that all events of that time are in everybody's past. */
     return last + 1;
 }
 
-/* Is there nothing to do, for good?  Then no part has events and nothing is on its way. */
+/* Is everything done?  Then no part has events and no note is in flight. */
 static void rest(part *p)
 {
     run_parts *all = p->base.all;
@@ -967,7 +964,7 @@ static bool run_freely(part *p)
     has_done = run_part_until(p, UINT64_MAX) || has_done;
     if (clk_trails_kept(p->sim.clock) > all->most_trails) {
         uint64_t before = p->meetings;
-        /* Several parts may ask at once: one meeting is enough. */
+        /* Several parts may request it at once: one meeting is enough. */
         atomic_compare_exchange_strong(&all->wanted, &before, before + 1);
     }
     if (!has_done)
@@ -1006,7 +1003,7 @@ static bool advance(part *p)
         if (!has_done)
             break;
         read_notes(p);
-        (void)find_next(p, &next); /* all that was sent is from before the meeting */
+        (void)find_next(p, &next); /* everything in flight was sent before the meeting */
         if (!clk_list_trails(p->sim.clock))
             atomic_store(&all->has_failed, true);
         atomic_fetch_add(&all->listed, 1);
@@ -1032,7 +1029,7 @@ static bool advance(part *p)
     return has_done;
 }
 
-/* Not for long: in a meeting nobody says which step is waited for. */
+/* Not for long: in a meeting nobody announces which step is awaited. */
 static void nap(part *p, bool is_only_one)
 {
     run_parts *all = p->base.all;
@@ -1053,7 +1050,7 @@ static void nap(part *p, bool is_only_one)
     atomic_store(&p->waits_for, tick);
     atomic_store(&p->sleeps, true);
     atomic_fetch_add(&all->asleep, 1);
-    /* Whoever changes something from here on sees that it sleeps. */
+    /* From here on a thread that makes progress sees that this one sleeps. */
     if (p->state != RUNS || !is_only_one || !can_go_on(p))
         (void)pthread_cond_timedwait(&p->awake, &p->lock, &until);
     atomic_fetch_sub(&all->asleep, 1);
@@ -1075,7 +1072,7 @@ static void work(void *context, unsigned who, unsigned members)
         if (has_done)
             looks = 0;
         else if (++looks % LOOKS_BEFORE_YIELD == 0)
-            sched_yield(); /* the one that is waited for may need this one's core */
+            sched_yield(); /* the awaited thread may need this core */
         if (looks > LOOKS)
             nap(&all->list[who], members == all->count);
     }
@@ -1095,13 +1092,13 @@ static bool make_locks(part *p)
     return p->has_awake;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static bool make_part(run_parts *all, uint32_t index)
 {
     part *p = &all->list[index];
     orr_sim *s = &p->sim;
-    /* A part is a whole simulation that shares what is only read; what is written becomes its own
+    /* A part is a whole simulation that shares read-only data; what is written is replaced
      * below. */
     memcpy((void *)s, (const void *)all->s, sizeof *s);
     s->arena = orr_arena_create();
@@ -1141,7 +1138,7 @@ static void drop_part(part *p)
     if (s->watch)
         s->watch->ranks = NULL;
     watch_destroy(s->watch);
-    if (run_old_outputs) /* nobody asked for these logs, or one thread would run */
+    if (run_old_outputs) /* these logs were not requested, or one thread would run */
         run_old_outputs->destroy_notes(s->old_notes);
     msg_destroy(s->matcher);
     clk_destroy(s->clock);
@@ -1182,7 +1179,7 @@ static void count_members(run_parts *all)
             all->group_here[i * all->count + all->part_of[s->groups.groups[i].members[m]]]++;
 }
 
-/* *out NULL and true: it does not pay or cannot be. */
+/* *out NULL and true: it does not pay or is impossible. */
 static bool make_all(orr_sim *s, uint32_t count, run_parts **out)
 {
     run_parts *all = orr_alloc(1, sizeof *all);
@@ -1264,9 +1261,8 @@ static bool gather(run_parts *all)
     return ok;
 }
 
-/* What stands against it, or NULL: what is recorded or limited by event; networks on which messages
- * delay each other everywhere, or whose routes are found as they are asked for; what ranks share
- * besides messages. */
+/* The obstacle, or NULL: records or limits per event; networks with contention everywhere, or with
+ * routes found on demand; state shared by ranks other than messages. */
 static const char *find_obstacle(const orr_sim *s)
 {
     if (s->rules != &run_rules_ours)
@@ -1315,7 +1311,7 @@ orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err)
         return ORR_OK;
     if (count > s->npu_count)
         count = s->npu_count;
-    /* Equal parts: the slowest decides, and cuts of equal numbers are the ones that are tried. */
+    /* Equal parts: the slowest decides, and only equal cuts are tried. */
     while (count > 1 && s->npu_count % count)
         count--;
     s->threads_why = count < s->opt.threads ? "parts have equally many ranks" : NULL;
@@ -1339,7 +1335,7 @@ orr_code parts_run(orr_sim *s, bool *is_done, orr_error *err)
         finished += all->list[i].sim.finished;
     if (!atomic_load(&all->is_stopped) && (has_failed || finished < s->npu_count)) {
         s->threads_why = "the run does not finish";
-        return run_build_again(s, false, err); /* by one thread: it says what is wrong */
+        return run_build_again(s, false, err); /* on one thread, which reports the error */
     }
     *is_done = true;
     return gather(all) ? ORR_OK : orr_no_memory(err);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phases.c - what one chunk of a collective goes through: phases, each on one dimension, in one
- * queue and one direction (astra-sim.md 5.2; broadcast and its like: docs/design/collectives.md);
- * and how a phase runs: what the algorithms of models/collective ask for (collective.h) is done
- * here.
+/* phases.c - the phases of a chunk of a collective, each on one dimension, in one queue and one
+ * direction (astra-sim.md 5.2; rooted collectives: docs/design/collectives.md); and how a phase
+ * runs: the functions called by the algorithms of models/collective (collective.h).
  *
  * The order of the dimensions is given (schedule.c); here it becomes reduce-scatters, all-gathers
- * and so on, and the data grows and shrinks from phase to phase. */
+ * and so on, with the data size of each phase. */
 #include "fold/fold.h"
 #include "match.h"
 #include "run_state.h"
@@ -24,15 +23,15 @@ static void allocate(const sys_stream *st, half h, sys_phase *p)
 {
     run_npu *n = st->npu;
     const uint32_t all = n->sim->opt.queues_per_dim;
-    /* Each stream of a trace has queues of its own, so that its collectives do not wait for those
-     * of another. */
+    /* Each stream of a trace has its own queues, so that its collectives do not wait for those of
+     * another. */
     const uint32_t k = run_lane_of(n, st->set->place) * n->sim->dims + p->dim->position;
     uint32_t place;
     if (h == BOTH) {
         place = n->next_general[k];
         n->next_general[k] = (place + 1) % all;
-        /* With several queues half of them go each way round, so that both directions of a ring are
-         * used (astra-sim.md 5.2). */
+        /* With several queues each direction gets half of them, so that both directions of a ring
+         * are used (astra-sim.md 5.2). */
         p->is_clockwise = !(all > 1 && place >= all / 2);
     } else if (h == FIRST_HALF) {
         place = n->next_first[k];
@@ -55,7 +54,7 @@ static void add_phase(
     sys_phase *p = &st->phases[st->phase_count++];
     *p = (sys_phase){.dim = dim, .kind = kind, .data = *data};
     allocate(st, h, p);
-    if (dim->ops->variants > 1) /* they take turns per rank, collective and dimension */
+    if (dim->ops->variants > 1) /* rotating per rank, collective and dimension */
         p->variant = n->variants_made[(size_t)st->whole * (ORR_NET_DIMS + 1) + dim->position]++ %
                      dim->ops->variants;
     if (dim->ops->keeps_data)
@@ -67,8 +66,8 @@ static void add_phase(
     }
 }
 
-/* Down to the last dimension and back up.  The last reduce-scatter and the first all-gather are one
- * all-reduce there, unless each is to be a phase of its own. */
+/* Down to the last dimension and back up.  The last reduce-scatter and the first all-gather are
+ * merged into one all-reduce there, unless is_unmerged. */
 static void add_halves(sys_stream *st, const sys_route *r)
 {
     const uint32_t apart = r->is_unmerged ? r->count : r->count - 1;
@@ -81,15 +80,15 @@ static void add_halves(sys_stream *st, const sys_route *r)
         add_phase(st, r->dims[i], ORR_COLL_ALL_GATHER, SECOND_HALF, &data);
 }
 
-/* ---- collectives with a root ---- */
+/* ---- rooted collectives ---- */
 
 static uint32_t dim_index(const sys_dim *d, uint32_t rank)
 {
     return d->group ? cfg_group_index(d->group, rank) : rank / d->offset % d->count;
 }
 
-/* Between the root and the outer dimensions stand the ranks that share the root's place in the
- * inner ones. */
+/* Ranks that share the root's position in the inner dimensions are between the root and the outer
+ * dimensions. */
 static bool is_on_the_way(const sys_stream *st, const sys_route *r, uint32_t k)
 {
     for (uint32_t i = 0; i < k; i++)
@@ -98,8 +97,8 @@ static bool is_on_the_way(const sys_stream *st, const sys_route *r, uint32_t k)
     return true;
 }
 
-/* Every rank goes through all phases here, also those it has no part in: what it gets and which
- * queue is next depend on them, and must not differ between ranks. */
+/* Every rank passes through all phases here, also those it is not involved in: sizes and queue
+ * allocation depend on them, and must not differ between ranks. */
 static void add_rooted(sys_stream *st, const sys_route *r, orr_collective kind, uint64_t data)
 {
     const bool is_outward =
@@ -109,8 +108,7 @@ static void add_rooted(sys_stream *st, const sys_route *r, orr_collective kind, 
         add_phase(st, r->dims[k], kind, BOTH, &data);
         st->phases[st->phase_count - 1].root = dim_index(r->dims[k], r->root);
         if (!is_on_the_way(st, r, k))
-            /* Taken back after its queue was allocated: allocators must go on alike on all
-             * ranks. */
+            /* Removed after its queue was allocated: allocators must stay in step on all ranks. */
             st->phase_count--;
     }
 }
@@ -176,7 +174,7 @@ static bool set_up(sys_stream *st)
         orr_coll_fail(c, "%s cannot run %s %s", d->ops->label, kind[0] == 'a' ? "an" : "a", kind);
         return false;
     }
-    /* Streams are reused: the state is that of whatever ran on this one before. */
+    /* Streams are reused: clear the state of the previous phase. */
     memset(orr_coll_state(c), 0, d->ops->state_size);
     const orr_coll_phase phase = {.kind = p->kind,
                                   .data = p->data,
@@ -211,7 +209,7 @@ void sys_phase_received(void *stream, uint64_t size)
     st->coll.ops->received(&st->coll, size);
 }
 
-/* ---- what an algorithm asks for ---- */
+/* ---- functions called by algorithms ---- */
 
 static uint32_t rank_of(const sys_stream *st, uint32_t member)
 {
@@ -255,7 +253,7 @@ static void timer_fired(void *stream, uint64_t unused)
     st->coll.ops->timer(&st->coll);
 }
 
-/* argument: twice the size, plus one when it is reduced. */
+/* argument: twice the size, plus one if it is reduced. */
 static void endpoint_passed(void *stream, uint64_t argument)
 {
     sys_stream *st = stream;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_collective.c - collectives that run by a plan (models/collective/coll_plan.h): MSCCL's and
+/* plan_collective.c - collectives executed from a plan (models/collective/coll_plan.h): MSCCL's and
  * MSCCL++'s files, given in the system file or by orr_run_config.plans.
  *
- * A chunk of the collective is a *walk* of each member through its program: a step starts when all
- * that it waits for are over.  A message may arrive while it is being asked for, so steps that
- * become free are put on a stack, and only the outermost call takes them off. */
+ * Each member executes its program once per chunk, as a *walk*: a step starts when its dependencies
+ * have ended.  A message may arrive while its receive is being posted, so ready steps go on a
+ * stack, and only the outermost call pops them. */
 #include "match.h"
 #include "run_state.h"
 
@@ -17,24 +17,25 @@ typedef struct walk {
     const coll_program *program;
     const coll_rank_program *own;
     orr_sim *sim;
-    sys_stream *stream; /* NULL: the collective is over */
-    uint32_t *waits;    /* by step: how many it still waits for */
+    sys_stream *stream; /* NULL: the collective has ended */
+    uint32_t *waits;    /* by step: pending dependencies */
     uint32_t *free;     /* a stack */
     uint32_t free_count;
-    uint32_t left; /* steps that are not over; sends: that have not left */
-    uint32_t sent; /* sends that have left and not arrived: nobody waits for the last ones */
+    uint32_t left; /* unfinished steps; sends: not sent yet */
+    uint32_t sent; /* sends in flight: nobody waits for the last ones */
     bool is_walking;
     struct walk *next, *previous;
 } walk;
 
 struct sys_plans {
-    coll_plan **plans; /* in the order of preference: the option's, then the system file's */
+    coll_plan **plans; /* in order of preference: the option's, then the system file's */
     bool *is_used;     /* by plan: for the warning at the end */
     size_t count, room, used_room;
-    walk *walks; /* under way: freed with the simulation when it ends early */
+    walk *walks; /* active: freed with the simulation if it ends early */
 };
 
-enum { REDUCTION_PASSES = 3, COPY_PASSES = 2 }; /* over the memory: two reads and a write, or one */
+/* over the memory: two reads and a write, or a read and a write */
+enum { REDUCTION_PASSES = 3, COPY_PASSES = 2 };
 
 /* ---- the plans of a run ---- */
 
@@ -50,7 +51,7 @@ static orr_code add_plan(orr_sim *s, const char *path, orr_error *err)
     return code;
 }
 
-/* The system file says for which collective: the plan must be of that one. */
+/* The system file assigns it to a collective: the plan must be for that one. */
 static orr_code add_from_system(orr_sim *s, orr_collective kind, orr_error *err)
 {
     const orr_code code = add_plan(s, s->system.plan[kind], err);
@@ -122,7 +123,7 @@ struct coll_plan *sys_find_plan(orr_sim *s, orr_collective kind, uint32_t member
 {
     struct sys_plans *p = s->coll_plans;
     for (size_t i = 0; i < p->count; i++)
-        /* The first that fits: the order of files is the order of preference. */
+        /* First fit: the order of files is the order of preference. */
         if (coll_plan_kind(p->plans[i]) == kind && coll_plan_fits(p->plans[i], members, data)) {
             p->is_used[i] = true;
             return p->plans[i];
@@ -162,7 +163,7 @@ static uint64_t bytes_of(const walk *w, const coll_step *s)
     return coll_step_bytes(w->program->plan, s, w->stream->phases[w->stream->phase].data);
 }
 
-/* The memory is passed over this many times. */
+/* The time of this many passes over the memory. */
 static void pass_memory(walk *w, uint32_t number, unsigned passes)
 {
     sys_stream *st = w->stream;
@@ -200,11 +201,11 @@ static void start_work(walk *w, uint32_t number)
         run_npu_timer(n, sys_endpoint_delay(st), endpoint_passed, w, number);
 }
 
-/* Several messages of one chunk are on their way between two ranks at a time. */
+/* Several messages of one chunk may be in flight between two ranks. */
 static uint32_t tag_of(const walk *w, uint32_t message)
 {
-    /* Both ends know the stream's number and the message's: the same tag comes out on both, and
-     * hardly ever one that another message has at the time. */
+    /* Both ends know the stream's number and the message's, so they compute the same tag; clashes
+     * with another message in flight are very unlikely. */
     uint64_t x = w->stream->id * 0x9e3779b97f4a7c15u + message;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -219,7 +220,7 @@ static void start_step(walk *w, uint32_t number)
     const uint32_t rank = st->group ? st->group->members[s->peer] : s->peer;
     switch ((coll_step_kind)s->kind) {
     case COLL_STEP_SEND:
-        /* A send counts as done when it has left: members may go on before the last of their
+        /* A send counts as done when it has left: members may continue before the last of their
          * messages has arrived. */
         w->left--;
         w->sent++;
@@ -274,7 +275,7 @@ static void step_done(void *context, uint64_t number)
         end_if_over(w);
         return;
     }
-    /* The first of those that waited comes off the stack first. */
+    /* In reverse, so that the first successor is popped first. */
     for (uint32_t i = s->after_count; i-- > 0;) {
         const uint32_t next = w->own->after[s->first_after + i];
         if (--w->waits[next] == 0)
@@ -326,7 +327,7 @@ static void plan_start(orr_coll *c)
         orr_coll_fail(c, "rank %u is not a member of the group", st->npu->rank);
         return;
     }
-    /* Messages that do not delay each other would leave at many times the rate of a link. */
+    /* Messages without contention would leave at many times the rate of a link. */
     const uint32_t slots = strncmp(s->net_ops->name, "unaware", 7) == 0 ? 1 : COLL_PLAN_SLOTS;
     const orr_code code =
         coll_plan_program(st->plan, st->phases[st->phase].data, slots, &program, &err);
@@ -341,7 +342,7 @@ static void plan_start(orr_coll *c)
         go_on(w);
 }
 
-/* Its messages are those of the plan: nothing comes back through received and timer. */
+/* Its messages are those of the plan: received and timer are never called. */
 const orr_coll_ops sys_coll_plan = {
     .name = "plan",
     .label = "plan",
@@ -351,7 +352,7 @@ const orr_coll_ops sys_coll_plan = {
     .start = plan_start,
 };
 
-/* ---- for those who ask why nothing moves ---- */
+/* ---- for the stall explanation ---- */
 
 const sys_stream *sys_plan_owner(clk_call c)
 {

@@ -2,8 +2,8 @@
 /* remote_memory.c - memory outside the ranks: a plain delay, or servers that take one access at a
  * time (astra-sim.md 7).
  *
- * A server has one access at a time and a queue, first come first served.  Who is served next
- * follows from the order of events alone.  Records of accesses that wait are used again. */
+ * A server handles one access at a time, with a FIFO queue, so the result depends only on the order
+ * of events.  Records of waiting accesses are reused. */
 #include "run_state.h"
 
 #include "base/arithmetic.h"
@@ -40,8 +40,8 @@ struct work_remote *work_remote_create(orr_sim *s)
 
 static void serve(server *v, const access *a, struct work_remote *r);
 
-/* The server's own completion, after the requester's: what the requester asks for next queues after
- * the others. */
+/* The server's own completion, after the requester's: the requester's next access queues behind the
+ * others. */
 static void server_done(void *remote, uint64_t index)
 {
     struct work_remote *r = remote;

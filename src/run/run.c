@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - orr_run: one configuration, one life and one set of results for three engines
- * (engine.h).
+/* run.c - orr_run: one configuration, life cycle and set of results for three engines (engine.h).
  *
- * Nothing here knows what an engine does: a function that an engine lacks is NULL in its row, and
- * the answer is 0, NULL or an error that names the engine.  Strings of the caller are copied, so a
- * configuration may live on its stack. */
+ * Nothing here depends on a particular engine: a function that an engine lacks is NULL in its row,
+ * and the result is 0, NULL or an error that names the engine.  Strings of the caller are copied,
+ * so a configuration may live on its stack. */
 #include "engine.h"
 
 #include "base/threads/stop.h"
@@ -23,7 +22,7 @@ static const run_engine *const engines[] = {&run_traces_engine, &run_schedule_en
 
 static const run_engine *engine_of(const orr_run_config *c)
 {
-    /* The input decides: there is no option that could contradict it. */
+    /* The input decides: no option could contradict it. */
     return c->is_flows           ? &run_flows_engine
            : c->schedule         ? &run_schedule_engine
            : c->traces || c->set ? &run_traces_engine
@@ -70,8 +69,8 @@ static orr_code check_config(const orr_run_config *c, orr_error *err)
     return ORR_OK;
 }
 
-/* False: out of memory.  NULL stays NULL, which means the default: a copy that failed must not pass
- * for it. */
+/* False: out of memory.  NULL stays NULL, which means the default: a failed copy must not be
+ * mistaken for it. */
 static bool copy_text(orr_arena *a, const char **text)
 {
     if (!*text)
@@ -115,7 +114,7 @@ static bool copy_sources(orr_arena *a, orr_run_config *c)
     return ok;
 }
 
-/* Strings, lists and structs become the run's own. */
+/* Takes copies of strings, lists and structs. */
 static bool copy_config(orr_run *r)
 {
     orr_run_config *c = &r->config;
@@ -139,13 +138,12 @@ static bool copy_config(orr_run *r)
     return ok;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 orr_code orr_run_create(const orr_run_config *config, orr_run **out, orr_error *err)
 {
     *out = NULL;
-    /* A caller compiled against an older header has a smaller struct: what it does not have stays
-     * 0. */
+    /* A caller compiled against an older header has a smaller struct: missing fields stay 0. */
     if (!config || config->size < sizeof config->size || config->size > sizeof *config)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "orr_run_config.size must be sizeof(orr_run_config)");
@@ -194,7 +192,7 @@ static void stop_at_limit(void *run)
     r->engine->stop(r);
 }
 
-/* Which limit it was, before where it had come to. */
+/* Prefixes the error with the limit that was reached. */
 static orr_code say_limit(const orr_run *r, orr_guard_limit which, orr_error *err)
 {
     const orr_run_config *c = &r->config;
@@ -205,8 +203,7 @@ static orr_code say_limit(const orr_run *r, orr_guard_limit which, orr_error *er
         orr_bytes_text(c->max_bytes, text);
         return orr_because(err, ORR_ESTOP, "the limit of %s of memory is reached", text);
     }
-    /* Engines stop at the limit as they do for a signal: only who called orr_run_stop tells the two
-     * apart. */
+    /* Engines stop at the limit as for a signal: was_stopped tells the two apart. */
     if (c->max_events && !atomic_load(&r->was_stopped))
         return orr_because(err, ORR_ESTOP, "the limit of %" PRIu64 " event%s is reached",
                            c->max_events, c->max_events == 1 ? "" : "s");
@@ -228,7 +225,7 @@ orr_code orr_run_to_end(orr_run *r, orr_error *err)
     const orr_guard_limit which = orr_guard_end(guard);
     if (code == ORR_ESTOP)
         code = say_limit(r, which, err);
-    /* Added up: a run that was stopped and goes on took the time of both calls. */
+    /* Accumulated: a run that was stopped and continued took the time of both calls. */
     r->seconds += (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
     return code;
 }
@@ -418,7 +415,7 @@ orr_code orr_run_goal(const orr_run *r, orr_goal **out, orr_error *err)
 
 orr_code orr_run_write(const orr_run *r, const char *what, const char *path, orr_error *err)
 {
-    /* By name, so that a replaced program adds a file without a function in the library
+    /* By name, so that a replaced program can add a file without a new library function
      * (docs/design/run.md). */
     for (const run_writer *w = r->engine->writers; w->what; w++)
         if (strcmp(w->what, what) == 0)

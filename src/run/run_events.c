@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_events.c - the loop of a run: start the ranks, then events until none is left, with a
- * progress line and a way to stop it.
+/* run_events.c - the main loop: start the ranks, then run events until none is left, with a
+ * progress line and a stop flag.
  *
  * The stop flag and the wall clock are checked once in a few thousand events.  The work left is
  * estimated in messages and nodes: the messages of a collective follow from its algorithm, and they
@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-/* BATCH: events between two looks at the stop flag and the terminal; some milliseconds. */
+/* BATCH: events between two checks of the stop flag and the terminal; some milliseconds. */
 enum { BATCH = 4096, MOST_SPLITS = 8 };
 
 void orr_sim_stop(orr_sim *s)
@@ -76,7 +76,7 @@ static double whole_work(const orr_sim *s)
         sum += *one;
     }
     orr_free(by_class);
-    /* Each message is then preceded by one that asks for it. */
+    /* Each message is then preceded by a request. */
     return s->opt.rendezvous ? 2 * sum : sum;
 }
 
@@ -111,7 +111,7 @@ static void start_line(watcher *p, const orr_sim *s)
         p->whole = whole_work(s);
 }
 
-/* What the line counts: packets if the network has them, else events. */
+/* Progress is counted in packets if the network has them, else in events. */
 static uint64_t work_done(const orr_sim *s)
 {
     return s->packet ? run_packets_sent(s) : clk_events(s->clock);
@@ -132,15 +132,15 @@ static bool run_batch(orr_sim *s, uint64_t most)
     while (left) {
         if (!clk_run(s->clock, &left, &s->rounds.wants_look))
             return false;
-        /* At the first tick boundary after a step: before the next event changes the state that is
-         * to be compared. */
+        /* At the first tick boundary after a step: before the next event changes the state to be
+         * compared. */
         if (s->rounds.wants_look)
             steady_look(s);
     }
     return true;
 }
 
-/* Before the limit on events is reached. */
+/* Until the limit on events. */
 static uint64_t events_left(const orr_sim *s)
 {
     const uint64_t most = s->opt.max_events, done = clk_events(s->clock);
@@ -174,8 +174,9 @@ static orr_code run_loop(orr_sim *s, orr_error *err)
         before = after;
     }
     orr_progress_end(&p.line);
-    atomic_store_explicit(&s->must_stop, false, memory_order_relaxed); /* the request is served */
-    /* At a limit that is as many events as there are, nothing is left to be stopped. */
+    /* the request has been served */
+    atomic_store_explicit(&s->must_stop, false, memory_order_relaxed);
+    /* If the limit equals the number of events, nothing is left to be stopped. */
     uint64_t next;
     has_more = has_more && clk_next_tick(s->clock, &next);
     return is_stopped && has_more ? stopped(s, err) : ORR_OK;
@@ -201,8 +202,8 @@ static orr_code status(const orr_sim *s, orr_error *err)
     return clk_has_failed(s->clock) ? orr_no_memory(err) : ORR_OK;
 }
 
-/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we say so
- * instead. */
+/* An event at tick 0 makes the reference abort (astra-sim.md 4.1); under its rules we report an
+ * error instead. */
 static orr_code refuse_tick_zero(const orr_sim *s, orr_error *err)
 {
     uint64_t tick;
@@ -230,8 +231,8 @@ static orr_code start(orr_sim *s, orr_error *err)
         if (s->npus[r].weight == 0)
             continue;
         else if (s->npus[r].speed->delay)
-            /* Ranks start in order, outside of events (astra-sim.md 1); those with a delay by an
-             * event of their own. */
+            /* Ranks start in order, outside of events (astra-sim.md 1); delayed ones by a separate
+             * event. */
             clk_at(s->clock, s->npus[r].speed->delay, run_start_late, &s->npus[r], 0);
         else
             work_issue(&s->npus[r]);
@@ -241,14 +242,14 @@ static orr_code start(orr_sim *s, orr_error *err)
 
 static orr_code run_every_rank(orr_sim *s, orr_error *err);
 
-/* What the folded run found, against every rank. */
+/* Compares the folded run with a run of every rank. */
 static orr_code verify_fold(orr_sim *s, orr_error *err)
 {
     struct fold_found *found = fold_keep_found(s);
     if (!found)
         return orr_no_memory(err);
     orr_code code = run_build_again(s, false, err);
-    /* Every step is simulated, too: what was skipped is part of what is proved. */
+    /* Every step is simulated too: skipping is part of what is verified. */
     if (!code && !steady_init(s, false))
         code = orr_no_memory(err);
     if (!code)
@@ -261,7 +262,7 @@ static orr_code verify_fold(orr_sim *s, orr_error *err)
     return code;
 }
 
-/* Folded as long as it holds: with finer classes where it does not, and at last every rank. */
+/* Folded as long as it holds; then with finer classes, and finally every rank. */
 static orr_code run_folded(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -279,7 +280,7 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
             s->fold_is_loose = true;
         } else if (fold_wants_strict(s->fold)) {
             s->fold_is_strict = true;
-        } else if (fold_has_merged(s->fold)) { /* apart, it may go to its end in one order */
+        } else if (fold_has_merged(s->fold)) { /* without merging it may finish in one order */
             s->fold_stays_apart = true;
             s->fold_is_loose = false;
         } else if (!fold_wants_split(s->fold) || ++s->fold_splits == MOST_SPLITS) {
@@ -290,7 +291,7 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
     return code;
 }
 
-/* Up to the event that sets ranks apart, which were found to be alike until then. */
+/* Up to the event that breaks the symmetry. */
 static orr_code run_until_apart(orr_sim *s, orr_error *err)
 {
     while (clk_events(s->clock) < s->fold_until && clk_step(s->clock))
@@ -299,8 +300,7 @@ static orr_code run_until_apart(orr_sim *s, orr_error *err)
     return code ? code : fold_unfold(s, err);
 }
 
-/* In lock step; when it comes to a stop before the end, every rank, so that the reason can be
- * said. */
+/* In lockstep; if it stops before the end, simulate every rank, to report the reason. */
 static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
 {
     orr_code code = s->has_started ? ORR_OK : start(s, err);
@@ -312,10 +312,10 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
         code = fold_again(s, err);
         return code ? code : s->lockstep ? run_in_lockstep(s, err) : run_every_rank(s, err);
     }
-    /* Partial results are those of ranks at home until they are spread. */
+    /* Partial results are those of simulated ranks until they are copied. */
     if (code == ORR_ESTOP)
         return fold_lockstep_spread(s) ? code : orr_no_memory(err);
-    /* Before anything is built again, which would forget it. */
+    /* Before rebuilding, which would reset it. */
     const bool has_lost_order = fold_has_lost_order(s);
     if (!code)
         code = status(s, err);
@@ -337,7 +337,7 @@ static orr_code run_in_lockstep(orr_sim *s, orr_error *err)
 
 orr_code orr_sim_step(orr_sim *s, orr_error *err)
 {
-    if (s->fold || s->lockstep) { /* an event of one rank after the other */
+    if (s->fold || s->lockstep) { /* single-stepping needs every rank */
         const orr_code code = run_build_again(s, false, err);
         if (code)
             return code;
@@ -350,8 +350,8 @@ orr_code orr_sim_step(orr_sim *s, orr_error *err)
     return code ? code : has_run ? ORR_OK : ORR_END;
 }
 
-/* Collectives whose members do not meet say nothing; the messages that they stand for say who waits
- * for whom. */
+/* A stalled joint collective does not show who waits for whom; its messages do: run it again with
+ * messages. */
 static orr_code run_by_messages(orr_sim *s, orr_error *err)
 {
     for (unsigned k = 0; k < ORR_COLL_COUNT; k++)
@@ -364,7 +364,7 @@ static orr_code run_every_rank(orr_sim *s, orr_error *err)
 {
     bool is_done = false;
     orr_code code = ORR_OK;
-    if (s->parts && s->has_started) /* it was stopped, and begins again */
+    if (s->parts && s->has_started) /* it was stopped, and starts over */
         code = run_build_again(s, false, err);
     if (!code && !s->has_started)
         code = parts_run(s, &is_done, err);
@@ -391,7 +391,7 @@ static orr_code run_all(orr_sim *s, orr_error *err)
 {
     s->was_stopped = false;
     if (atomic_load(&s->must_stop) && s->finished < s->npu_count)
-        return stopped(s, err); /* asked for before it began */
+        return stopped(s, err); /* requested before it began */
     if (s->lockstep)
         return run_in_lockstep(s, err);
     if (s->fold) {
@@ -400,7 +400,7 @@ static orr_code run_all(orr_sim *s, orr_error *err)
             return code;
     }
     const orr_code code = run_every_rank(s, err);
-    /* Steps of a row may stand for others although every rank is simulated. */
+    /* Consecutive steps may be skipped although every rank is simulated. */
     return !code && s->rounds.skipped && s->opt.fold == ORR_SIM_FOLD_VERIFY ? verify_fold(s, err)
                                                                             : code;
 }
@@ -408,7 +408,7 @@ static orr_code run_all(orr_sim *s, orr_error *err)
 orr_code orr_sim_run(orr_sim *s, orr_error *err)
 {
     const orr_code code = run_all(s, err);
-    /* Steps that are not simulated pass no clock that would say it. */
+    /* Skipped steps do not pass the clock, which would detect this. */
     return !code && s->rounds.skipped && orr_sim_steps_of(s).total > CLK_LAST ? takes_too_long(err)
                                                                               : code;
 }

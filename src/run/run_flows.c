@@ -2,7 +2,7 @@
 /* run_flows.c - orr_run with flows: packet by packet (models/network/packet).
  *
  * The topology may be a file of links, or config.txt, which names one; orr_topology_is_one tells
- * which.  Flows have no ranks, so what asks for ranks is NULL in the row. */
+ * which.  Flows have no ranks, so functions about ranks are NULL in the row. */
 #include "engine.h"
 
 #include "models/network/packet/packet_run.h"
@@ -45,7 +45,7 @@ static orr_code step(orr_run *r, orr_error *err)
     return orr_packet_step(r->is.packet, err);
 }
 
-/* The output files appear when all flows are done. */
+/* The output files are committed when all flows have completed. */
 static orr_code to_end(orr_run *r, orr_error *err)
 {
     const orr_code code = orr_packet_run(r->is.packet, err);

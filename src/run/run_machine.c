@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_machine.c - a machine as network and system of a run.
  *
- * Files and structs that the caller gives override what the machine says, each as a whole.  The job
- * takes as many nodes as it has ranks for.  Collectives are the plain ones, so that a network model
- * that knows how NCCL runs them may; on a machine without NCCL, and in files, they are rings.
+ * Files and structs of the caller override the machine, each as a whole.  The job uses as many
+ * nodes as its ranks need.  Collectives are left open, so that a network model may run them as NCCL
+ * does; on a machine without NCCL, and in files, they are rings.
  *
- * Only what the caller left open is filled in, so a machine and a file of one's own go together. */
+ * Only what the caller left open is filled in, so a machine can be combined with custom files. */
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 
@@ -46,8 +46,8 @@ static void take_rings(orr_system *s, uint32_t dims)
         s->all_reduce[k] = s->all_gather[k] = s->reduce_scatter[k] = "ring";
         s->all_to_all[k] = "direct";
     }
-    /* Chunks come to the next dimension in another order on each rank.  One that had to wait there
-     * for a place that another one has, whose peers are elsewhere, would wait for ever. */
+    /* Chunks reach the next dimension in a different order on each rank.  With a limit, one that
+     * waits for a slot held by another chunk, whose peers wait elsewhere, would deadlock. */
     s->active_chunks = ALL_CHUNKS;
 }
 
@@ -60,8 +60,8 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
                     .memory_bandwidth = memory_rate(m),
                     .peak_flops = peak_flops(m),
                     .has_roofline = true,
-                    /* Nodes with a recorded duration and nothing else keep it: a machine has no
-                     * better answer. */
+                    /* Nodes with only a recorded duration keep it: a machine has no better
+                     * answer. */
                     .replays_measured = true,
                     .overlap_cost = m->overlap_cost,
                     .message_overlap_cost = m->message_overlap_cost};
@@ -74,14 +74,14 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
             "machine %s: unknown chip '%s'; give peak_tflops and memory_bandwidth in the machine "
             "file",
             m->name, m->chip);
-    /* Otherwise no algorithm is named, and the network may run collectives as NCCL does. */
+    /* Otherwise no algorithm is set, and the network may run collectives as NCCL does. */
     if (strcmp(m->collectives, "none") == 0)
         take_rings(&s, dims.dims);
     *out = s;
     return ORR_OK;
 }
 
-/* Measured kernels, where the chip has any and the caller does not want data-sheet peaks. */
+/* Measured kernels, if the chip has any and the caller does not want data-sheet peaks. */
 static void take_chip(orr_run *r)
 {
     orr_run_config *c = &r->config;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_observer.h - who listens to a run.
+/* run_observer.h - observers of a run.
  *
- * The layers of a run say what happens; figures and timelines (watch.c), the tape of messages
- * (goal_tape.c), the log of tensors (local_memory.c) and the lines of replaced programs listen,
- * each with one const table.  A hook that nobody listens to costs one test. */
+ * The layers of a run report what happens; statistics and timelines (watch.c), the tape of messages
+ * (goal_tape.c), the log of tensors (local_memory.c) and the output of replaced programs are
+ * observers, each with one const table.  An unused hook costs one test. */
 #ifndef ORR_RUN_OBSERVER_H
 #define ORR_RUN_OBSERVER_H
 
@@ -25,33 +25,33 @@ typedef void (*run_on_collective)(struct run_npu *n,
                                   const struct sys_route *r);
 typedef void (*run_on_group)(struct run_npu *n, const struct cfg_group *group);
 typedef void (*run_on_phase)(struct sys_stream *st);
-/* stream: of a collective; NULL: on_arrival says which node it is. */
+/* stream: of a collective; NULL: on_arrival identifies the node. */
 typedef void (*run_on_send)(struct run_npu *n,
                             struct sys_stream *stream,
                             uint32_t tag,
                             uint32_t dst,
                             uint64_t size,
                             clk_call on_arrival);
-/* Returns what is to be called on arrival instead. */
+/* Returns the continuation to use instead. */
 typedef clk_call (*run_on_receive)(
     struct run_npu *n, uint32_t tag, uint32_t src, uint64_t size, clk_call on_arrival);
 
-/* What is NULL is not listened to. */
+/* NULL: not observed. */
 typedef struct run_observer {
     run_on_node node_start, node_end;
-    run_on_node node_held, node_flows; /* its peers have yet to come; they have come */
+    run_on_node node_held, node_flows; /* its peers have not arrived; they have arrived */
     run_on_rank rank_end;
     run_on_message message; /* it is handed to the network */
     run_on_collective collective;
     run_on_group group_ring; /* a rank uses a group for the first time */
     run_on_phase phase_start, phase_end;
-    run_on_send send;       /* it is posted, with what it belongs to */
-    run_on_receive receive; /* one listener at most */
+    run_on_send send;       /* it is posted, with its collective */
+    run_on_receive receive; /* at most one observer */
 } run_observer;
 
 enum { RUN_LISTENERS = 7 }; /* at most */
 
-/* The listeners of each hook, in the order in which they came; NULL after the last. */
+/* The observers of each hook, in order of registration; NULL after the last. */
 typedef struct run_hooks {
     run_on_node node_start[RUN_LISTENERS], node_end[RUN_LISTENERS];
     run_on_node node_held[RUN_LISTENERS], node_flows[RUN_LISTENERS];
@@ -64,7 +64,7 @@ typedef struct run_hooks {
     run_on_receive receive;
 } run_hooks;
 
-/* RUN_TELL(s, node_start, n, place): all that listen to this hook of this simulation. */
+/* RUN_TELL(s, node_start, n, place): calls all observers of this hook. */
 #define RUN_TELL(s, hook, ...)                                                \
     do {                                                                      \
         for (unsigned listener_ = 0; (s)->hooks.hook[listener_]; listener_++) \
@@ -80,7 +80,7 @@ struct goal_tape;
 orr_code tape_create(orr_sim *s, orr_error *err);
 void tape_destroy(struct goal_tape *t); /* NULL is fine */
 extern const run_observer tape_observer;
-/* Who waits for a message: what the tape was asked to call, or c where it was not. */
+/* The receiver of a message: the continuation wrapped by the tape, or c if it was not. */
 clk_call tape_receiver(clk_call c);
 
 #endif

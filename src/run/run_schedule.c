@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_schedule.c - orr_run with a GOAL schedule: LogGOPS (loggops/).
  *
- * Options of orr_run in the engine's own words, and its results in picoseconds.  A schedule is
- * borrowed: the caller keeps it until the run is gone. */
+ * Translates options of orr_run for the engine, and its results to picoseconds.  A schedule is
+ * borrowed: it must outlive the run. */
 #include "engine.h"
 
 #include "run/loggops/loggops.h"
@@ -42,7 +42,7 @@ static orr_code create(orr_run *r, orr_error *err)
     opt.threads = c->threads;
     opt.inputs = inputs;
     opt.input_count = c->source_count;
-    /* A critical path is found from spans. */
+    /* The critical path is found from spans. */
     opt.keeps_spans = c->records & ORR_RUN_SPANS || c->path_steps;
     opt.keeps_queues = c->records & ORR_RUN_QUEUES;
     opt.keeps_pairs = c->records & ORR_RUN_PAIRS;
@@ -145,7 +145,7 @@ static bool input(const orr_run *r, size_t i, const char **role, const char **pa
 
 static orr_code timeline(const orr_run *r, orr_run_rows rows, orr_timeline **out, orr_error *err)
 {
-    (void)rows; /* a schedule whose spans are kept is not folded */
+    (void)rows; /* a schedule with recorded spans is not folded */
     return lgs_timeline(r->is.loggops, out, err);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_traces.c - orr_run with traces: through the system layer, on a network model (sim.c).
  *
- * Configuration becomes orr_sim_options, field by field: the two structs differ on purpose, since
- * one is the library's and may grow, the other is the engine's and may change. */
+ * The configuration becomes orr_sim_options, field by field: the two structs differ on purpose,
+ * since one is public and may only grow, the other is internal and may change. */
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 
@@ -23,7 +23,7 @@ static uint32_t supports(const char *network)
     return all | (network && strcmp(network, "packet") == 0 ? ORR_RUN_PACKETS : 0);
 }
 
-/* ---- what stands in when no system and no network are given ---- */
+/* ---- defaults for system and network ---- */
 
 static const orr_system plain_system = {.size = sizeof plain_system};
 
@@ -40,7 +40,7 @@ static orr_code need_set(orr_run *r, orr_error *err)
     return code;
 }
 
-/* One switch with a port for each rank, 50 GB/s and 500 ns. */
+/* One switch with one port per rank, 50 GB/s and 500 ns. */
 static orr_code plain_network(orr_run *r, orr_error *err)
 {
     const orr_code code = need_set(r, err);
@@ -56,7 +56,7 @@ static orr_code plain_network(orr_run *r, orr_error *err)
     return ORR_OK;
 }
 
-/* A preset, or one whose host is so many times slower: "torch-eager:1.3". */
+/* A preset, or one with a host slowed down by a factor: "torch-eager:1.3". */
 static orr_code find_software(orr_run *r,
                               const char *name,
                               const orr_software **out,
@@ -81,7 +81,7 @@ static orr_code find_software(orr_run *r,
     if (!slower)
         return orr_no_memory(err);
     *slower = **out;
-    /* Who gives a factor has measured the host: its error is that of a known one. */
+    /* A factor means that the host was measured: its error is that of a known one. */
     slower->knows_host = true;
     slower->host *= times;
     slower->block_us *= times;
@@ -116,8 +116,7 @@ static orr_code create(orr_run *r, orr_error *err)
         orr_chip *own = orr_arena_new(r->arena, 1, orr_chip);
         if (!own)
             return orr_no_memory(err);
-        /* A word without a dot or a slash is a name that is not known, not a file that is
-         * missing. */
+        /* A word without a dot or a slash is an unknown name, not a missing file. */
         if (!strchr(c->hardware, '.') && !strchr(c->hardware, '/'))
             return orr_fail(err, ORR_EUSAGE, NULL, "unknown chip '%s'", c->hardware);
         if ((code = orr_chip_read(c->hardware, own, err)))
@@ -175,7 +174,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .machine = run_machine_text(r),
         .chip = chip,
         .is_ideal = c->is_ideal,
-        /* Also in a run again, which has the name from the first. */
+        /* Also in a rerun, which has the name from the first. */
         .chip_is_default = c->machine && c->hardware && strcmp(c->hardware, r->machine.chip) == 0,
         .software = software,
         .nccl_generation =
@@ -282,7 +281,7 @@ static uint64_t messages(const orr_run *r)
     return orr_sim_messages(r->is.sim);
 }
 
-/* Known when the run is over. */
+/* Known after the run. */
 static const char *idle_plan(const orr_run *r, size_t i)
 {
     orr_collective kind;
@@ -300,7 +299,7 @@ static const char *warning(const orr_run *r, size_t i)
 {
     size_t count = 0;
     const char *line = orr_sim_warning(r->is.sim, i);
-    /* Warnings of several sources are one list: later ones are counted from where the earlier ones
+    /* Warnings of several sources form one list: indices of later ones start where the earlier ones
      * end. */
     while (!line && orr_sim_warning(r->is.sim, count))
         count++;
@@ -318,7 +317,7 @@ static const struct orr_stall *stall(orr_run *r)
     return orr_sim_stall(r->is.sim);
 }
 
-/* What the ranks wait for, then what the network says. */
+/* First what the ranks wait for, then the network's explanation. */
 static const char *stall_line(orr_run *r, size_t i)
 {
     size_t count;
@@ -446,13 +445,13 @@ static orr_code write_trace_log(const orr_run *r, const char *path, orr_error *e
     return orr_sim_write_trace_log(r->is.sim, path, err);
 }
 
-/* PREFIX.<rank>.json for each rank that has finished, in the order in which they did. */
+/* PREFIX.<rank>.json for each finished rank, in order of completion. */
 static orr_code write_memory(const orr_run *r, const char *prefix, orr_error *err)
 {
     const orr_sim *s = r->is.sim;
     char path[4096];
     orr_code code = ORR_OK;
-    /* Nobody asked for tensors to be tracked: there is nothing to write, which is no error. */
+    /* Tensors were not tracked: nothing to write, which is not an error. */
     if (!orr_sim_memory_trace(s))
         return ORR_OK;
     if (!prefix)
@@ -465,8 +464,8 @@ static orr_code write_memory(const orr_run *r, const char *prefix, orr_error *er
     return code;
 }
 
-/* ASTRA-sim's (astra-sim.md 10.1): its console, log.log, err.log, and where its logging file sends
- * lines. */
+/* ASTRA-sim's output (astra-sim.md 10.1): its console, log.log, err.log, and the sinks of its
+ * logging file. */
 static orr_code write_old(const orr_run *r, const char *what, const char *path, orr_error *err)
 {
     static const char *const names[] = {"console-log", "file-log", "error-log"};

@@ -1,33 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.c - in which order the chunks of a collective go through the dimensions of the network
+/* schedule.c - the order in which the chunks of a collective cross the dimensions of the network
  * (inter-dimension-scheduling), and how ranks agree on the order in which they start them
  * (docs/design/schedulers.md).
  *
  * All ranks must send a chunk through the dimensions in the same order, so the order is decided
- * once, by the rank that comes to the collective first, and kept as a *plan* until every rank is
- * through.  The greedy schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the time
- * each dimension is busy, and send the next chunk first where the sum is smallest, because a chunk
- * is largest in its first reduce-scatter.
+ * once, by the first rank that joins the collective, and kept as a *plan* until every rank has
+ * finished.  The greedy schedulers follow Themis (Rashidi et al., ISCA 2022): keep a sum of the
+ * time each dimension is busy, and send the next chunk first where the sum is smallest, because a
+ * chunk is largest in its first reduce-scatter.
  *
- * A queue starts its chunks in the order in which the first of all ranks started them.  Whatever
- * must be before something else then has its first start before it, so the waits of ranks can never
- * form a cycle.
+ * A queue starts its chunks in the order in which the first rank to start them did.  If one start
+ * must precede another, its first occurrence does too, so the ranks' waits can never form a cycle.
  *
- * Cost: a plan has an entry per chunk and one per start, made once per collective; dimensions are
- * sorted per chunk; a start looks through the chunks that wait. */
+ * Cost: a plan has one entry per chunk and one per start, made once per collective; dimensions are
+ * sorted per chunk; a start searches the waiting chunks. */
 #include "run_state.h"
 
-/* Below this part of a chunk, loads count as equal (offlineGreedy). */
+/* Loads that differ by less than this part of a chunk count as equal (offlineGreedy). */
 enum { NEGLIGIBLE = 16 };
 
 typedef struct plan_key {
     uint64_t id; /* of the first chunk */
     uint64_t size;
     orr_collective kind;
-    uint32_t dims; /* bit mask of those that take part */
+    uint32_t dims; /* bit mask of the dimensions in use */
 } plan_key;
 
-/* The order in which one queue starts: phases of chunks. */
+/* The order in which one queue starts phases of chunks. */
 typedef struct start {
     uint32_t chunk, phase;
 } start;
@@ -52,10 +51,10 @@ struct sched {
     size_t queue_count;
     orr_map *by_id;       /* id of the first chunk -> entry */
     uint32_t rotation;    /* roundRobin */
-    uint64_t loads_since; /* the tick of the last collective, from which the loads are counted */
+    uint64_t loads_since; /* the tick of the last collective, since which loads are summed */
     double load[ORR_NET_DIMS + 1];    /* ns, by position */
     double speed[ORR_NET_DIMS + 1];   /* bytes per ns */
-    double busy[ORR_NET_DIMS + 1];    /* onlineGreedy: ns that phases took */
+    double busy[ORR_NET_DIMS + 1];    /* onlineGreedy: time taken by phases */
     double carried[ORR_NET_DIMS + 1]; /* and the bytes they moved */
 };
 
@@ -67,7 +66,8 @@ struct sched *sched_create(const orr_sim *s)
     c->free_entry = RUN_NONE;
     c->queue_count = run_queue_count(s);
     c->by_id = orr_map_create(0);
-    for (uint32_t k = 0; k < s->dims; k++) /* a link-level topology has no speed of a dimension */
+    /* a link-level topology has no bandwidth per dimension */
+    for (uint32_t k = 0; k < s->dims; k++)
         c->speed[k] = s->net_config.bandwidth[k] > 0 ? s->net_config.bandwidth[k] : 1;
     if (!c->by_id) {
         orr_free(c);
@@ -93,7 +93,7 @@ void sched_destroy(struct sched *c)
 
 /* ---- loads ---- */
 
-/* What a rank sends in one phase. */
+/* Bytes that a rank sends in one phase. */
 static double phase_bytes(orr_collective kind, double data, double n)
 {
     if (kind == ORR_COLL_ALL_GATHER)
@@ -101,7 +101,7 @@ static double phase_bytes(orr_collective kind, double data, double n)
     return (kind == ORR_COLL_ALL_REDUCE ? 2 : 1) * data * (n - 1) / n;
 }
 
-/* Only of phases that are like those to be planned: the time of others is mostly waiting. */
+/* Only phases like those to be planned: the time of others is mostly waiting. */
 void sched_note(const sys_stream *st)
 {
     struct sched *c = st->npu->sim->schedule;
@@ -112,7 +112,7 @@ void sched_note(const sys_stream *st)
     c->carried[p->dim->position] += phase_bytes(p->kind, (double)p->data, p->dim->count);
 }
 
-/* onlineGreedy: bytes per ns as seen so far, for all dimensions once there is something of each. */
+/* onlineGreedy: observed bytes per ns, once there is a sample of every dimension. */
 static void learn_speeds(struct sched *c, const sys_route *r)
 {
     for (uint32_t i = 0; i < r->count; i++)
@@ -138,14 +138,14 @@ static double load_of(const planner *p, uint32_t i)
     return p->c->load[p->r->dims[i]->position];
 }
 
-/* By load, the least loaded first; equal ones inner first.  All-gathers the other way round. */
+/* By load, the least loaded first; ties inner first.  All-gathers in reverse. */
 static void sort_by_load(const planner *p, sched_order *t)
 {
     for (uint32_t i = 0; i < p->r->count; i++) {
         uint32_t at = i;
         for (; at && load_of(p, t->order[at - 1]) > load_of(p, i); at--)
             t->order[at] = t->order[at - 1];
-        /* Insertion keeps equal loads in the order of dimensions, and there are few. */
+        /* Insertion sort: stable for equal loads, and there are few. */
         t->order[at] = (uint8_t)i;
     }
 }
@@ -165,8 +165,8 @@ static void set_ascending(sched_order *t, uint32_t count)
         t->order[i] = (uint8_t)i;
 }
 
-/* The chunk that would fill the gap between the most and the least loaded dimension, if it went
- * first (in an all-gather: last) to the least loaded one. */
+/* The chunk size that would fill the gap between the most and the least loaded dimension, if it
+ * went to the least loaded one first (in an all-gather: last). */
 static double filling_size(const planner *p, const sched_order *by_load)
 {
     const uint32_t count = p->r->count;
@@ -180,7 +180,7 @@ static double filling_size(const planner *p, const sched_order *by_load)
     return bytes / (least->count - 1);
 }
 
-/* Only half of an all-reduce counts: the way back loads the same dimensions the same. */
+/* Only half of an all-reduce counts: the way back loads the same dimensions equally. */
 static void add_load(const planner *p, const sched_order *t)
 {
     double data = (double)t->size;
@@ -231,8 +231,8 @@ static bool plan(planner *p, cfg_inter how, uint64_t now, plan_entry *e)
     struct sched *c = p->c;
     if (how == CFG_ONLINE_GREEDY)
         learn_speeds(c, p->r);
-    /* Collectives of one tick compete and share the sums; those of an earlier one are taken to be
-     * over. */
+    /* Collectives of one tick compete and share the sums; earlier ones are assumed to have
+     * ended. */
     if (c->loads_since != now)
         memset(c->load, 0, sizeof c->load);
     c->loads_since = now;
@@ -293,8 +293,7 @@ static plan_entry *find_entry(const struct sched *c, const plan_key *key)
 static void drop_entry(struct sched *c, uint32_t e)
 {
     plan_entry *gone = &c->entries[e];
-    /* Plans of one id form a list, of which the map has the first: it is unlinked there or in the
-     * list. */
+    /* Plans with one id form a list, whose head is in the map: unlink it there or in the list. */
     const uint32_t head = orr_map_find(c->by_id, gone->key.id, RUN_NONE);
     uint32_t before = head;
     if (head != e) {
@@ -311,8 +310,7 @@ static void drop_entry(struct sched *c, uint32_t e)
     c->free_entry = e;
 }
 
-/* Which collectives the scheduler has a say in: for the others every order loads the dimensions the
- * same. */
+/* Is the collective scheduled?  For others every order loads the dimensions equally. */
 static bool is_planned(const orr_sim *s, orr_collective kind)
 {
     switch (s->system.inter) {
@@ -371,14 +369,14 @@ sys_stream *sched_next(sys_stream *first)
             run_no_memory(s);
             return NULL;
         }
-        /* Whoever is first decides, and writes it down for the others. */
+        /* The first rank decides, and records it for the others. */
         order->list[order->count++] = (start){(uint32_t)(first->id - set->first_id), first->phase};
         set->started[queue]++;
         return first;
     }
     const start want = order->list[at];
-    /* The chunk whose turn it is may not have arrived: then nothing starts, and the queue looks
-     * again when it comes. */
+    /* The chunk whose turn it is may not have arrived: then nothing starts, and the queue retries
+     * when it does. */
     sys_stream *st = first;
     while (st &&
            (st->set != set || st->id - set->first_id != want.chunk || st->phase != want.phase))

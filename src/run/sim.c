@@ -31,7 +31,7 @@
 
 const orr_rules_run run_rules_ours = {0};
 
-/* ---- what networks ask for ---- */
+/* ---- services for networks ---- */
 
 uint64_t orr__net_now(const orr_sim *s)
 {
@@ -47,8 +47,8 @@ void orr__net_after(orr_sim *s,
     clk_after(s->clock, delay, call, context, argument);
 }
 
-/* Own networks count picoseconds, the clock of traces nanoseconds: a time is rounded where it
- * crosses, once. */
+/* Custom networks count picoseconds, the clock of traces nanoseconds: times are rounded once, at
+ * the border. */
 static uint64_t nearest_ns(orr_ps delay)
 {
     return delay > 0 ? ((uint64_t)delay + 500) / 1000 : 0;
@@ -78,7 +78,7 @@ void orr_net_deliver_after(orr_net *n, orr_ps delay, uint64_t token)
 
 void run_fail(orr_sim *s, orr_code code, const orr_error *err)
 {
-    /* The first failure is the reason; what fails after it fails because of it. */
+    /* The first failure is the cause; later ones are its consequences. */
     if (s->code)
         return;
     s->code = code;
@@ -103,8 +103,8 @@ void run_fail_text(orr_sim *s, const run_npu *n, uint32_t place, const char *fmt
     char text[240];
     va_list args;
     const uint32_t i = n->graph->node[place];
-    /* The place in the file, the rank and the node's own id: a user looks for it in the trace, not
-     * in our numbering. */
+    /* Location in the file, rank and the node's id: users look it up in the trace, not in our
+     * numbering. */
     const orr_where w = orr_trace_where(n->graph->t, i);
     const orr_str name = orr_trace_name(n->graph->t, i);
     va_start(args, fmt);
@@ -147,7 +147,7 @@ static void listen_to(run_hooks *h, const run_observer *o)
 
 static const double PLAIN_MEMORY = 1600e9; /* bytes per second, as orr_system has it */
 
-/* A list of one algorithm is that of all dimensions. */
+/* A list with one algorithm applies to all dimensions. */
 static void choose_for_all(orr_sim *s, orr_collective kind)
 {
     cfg_system *c = &s->system;
@@ -157,7 +157,7 @@ static void choose_for_all(orr_sim *s, orr_collective kind)
         c->choice_count[kind] = s->dims;
 }
 
-/* Without a list there is a default. */
+/* The default without a list. */
 static void choose_default(orr_sim *s, orr_collective kind)
 {
     cfg_system *c = &s->system;
@@ -171,18 +171,17 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 {
     const cfg_system *c = &s->system;
     sys_plan *p = &s->plans[kind];
-    /* Whoever names an algorithm means its messages, and old names always do: only a collective
-     * that nobody describes is run as one operation (joint.h). */
+    /* If an algorithm is configured, its messages are simulated, always so under old names: only a
+     * collective left open runs as one operation (joint.h). */
     p->is_joint = s->net_ops == &orr__net_fluid && s->rules == &run_rules_ours &&
                   (!c->has_choices[kind] || c->is_plain[kind]);
-    /* Who names neither an algorithm nor a plan gets the usual one. */
+    /* Neither an algorithm nor a plan: use the default. */
     const bool is_open = s->rules == &run_rules_ours && !c->has_choices[kind] && !s->opt.plans;
     if ((coll_has_root(kind) || p->is_joint || is_open) && !s->rules->ignores_new_keys)
         choose_default(s, kind);
     else if (c->is_plain[kind])
         choose_for_all(s, kind);
-    /* A schedule consists of messages, so with one recorded the algorithm of choose_default
-     * runs. */
+    /* A recorded schedule consists of messages, so then the algorithm of choose_default runs. */
     p->is_joint = p->is_joint && !s->opt.records_goal;
     uint32_t offset = 1;
     p->exists = c->has_choices[kind];
@@ -192,7 +191,7 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
                         "a collective has %u algorithms, but the network has %u dimensions",
                         c->choice_count[kind], s->dims);
     /* The k-th algorithm is for the k-th dimension.  A list may be shorter than the network: the
-     * dimensions behind it take no part. */
+     * remaining dimensions take no part. */
     for (uint32_t k = 0; k < c->choice_count[kind]; k++) {
         const coll_choice *choice = &c->choice[kind][k];
         sys_dim *d = &p->dims[p->count++];
@@ -202,12 +201,12 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
                        .offset = offset,
                        .count = s->net_config.npus[k],
                        .is_last = k + 1 == c->choice_count[kind]};
-        if (choice->is_one) { /* one ring over all ranks; what follows in the list is dropped */
+        if (choice->is_one) { /* one ring over all ranks; the rest of the list is dropped */
             d->offset = 1;
             d->count = s->npu_count;
             break;
         }
-        /* Ranks of a dimension lie `offset` apart: the product of the dimensions inside it
+        /* Ranks of a dimension are `offset` apart: the product of the inner dimensions
          * (astra-sim.md 5.1). */
         offset *= d->count;
     }
@@ -216,7 +215,8 @@ static orr_code plan_kind(orr_sim *s, orr_collective kind, orr_error *err)
 
 /* ---- reading ---- */
 
-/* What a system file need not say, but for the old names: one file then does for all networks. */
+/* Defaults for keys missing in a system file, except under old names: one file then works for all
+ * networks. */
 static void fill_in(cfg_system *c)
 {
     if (c->policy == CFG_POLICY_MISSING)
@@ -267,13 +267,13 @@ static bool has_kernels(const orr_trace *t)
     return false;
 }
 
-/* A system file gives peaks, which no kernel reaches.  Where the traces say what they launch, it is
- * as efficient as on the measured chip with the nearest peaks. */
+/* A system file gives peaks, which no kernel reaches.  If the traces list their kernels, these get
+ * the efficiency of the measured chip with the nearest peaks. */
 static void find_like_chip(orr_sim *s)
 {
     const cfg_system *c = &s->system;
-    /* The distance is of logarithms, so that twice as fast is as far away as half as fast, and both
-     * peaks weigh the same.  A tie goes to the first of the table. */
+    /* The distance is logarithmic, so that twice as fast is as far as half as fast, and both peaks
+     * have equal weight.  A tie goes to the first in the table. */
     double least = INFINITY;
     bool is_needed = false;
     if (s->opt.chip || s->opt.is_ideal || !c->roofline || s->rules != &run_rules_ours ||
@@ -337,13 +337,12 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         s->set = s->owned_set;
     if (code)
         return code;
-    /* More traces than ranks are fine: a network may be a part of the cluster that a job was traced
-     * on. */
+    /* More traces than ranks are fine: the network may be a part of the traced cluster. */
     if (orr_set_rank_count(s->set) < s->npu_count)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "the network has %u NPUs, but %s has traces for %u ranks", s->npu_count,
                         s->opt.workload ? s->opt.workload : "the set", orr_set_rank_count(s->set));
-    /* The logical topology of packets may be of one rank, whatever traces there are
+    /* The logical topology of packets may have one rank, whatever the number of traces
      * (packet-network.md 4.3). */
     if (s->npu_count == 1 && !s->packet &&
         (s->rules->refuses_one_rank || orr_set_rank_count(s->set) > 1))
@@ -357,12 +356,10 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);
-        /* A graph for each class of equal traces, and only of classes that have a rank in this
-         * network. */
+        /* One graph per class of equal traces, and only for classes with a rank in this network. */
         if (!s->graphs[k].t)
             code = work_graph_make(orr_set_trace(s->set, k), s->rules, &s->graphs[k], err);
-        /* Queues of the system layer are made for as many streams as the trace with the most of
-         * them has. */
+        /* The system layer has as many sets of queues as the trace with the most streams needs. */
         if (!code && s->lanes < s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1)
             s->lanes = s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1;
     }
@@ -393,14 +390,13 @@ static orr_code read_groups(orr_sim *s, orr_error *err)
     return code || sys_make_group_rings(s) ? code : orr_no_memory(err);
 }
 
-/* Speeds of ranks, with orr_sim_options.change. */
+/* Speeds of ranks, including orr_sim_options.change. */
 static bool change_speeds(orr_sim *s)
 {
     const orr_sim_change *c = &s->opt.change;
     if (c->compute <= 0 && c->memory <= 0)
         return true;
-    /* A copy for each rank: a question beside the run must not change what the file of ranks
-     * said. */
+    /* A copy per rank: a what-if must not change the ranks file's values. */
     cfg_rank_speed *speeds = orr_arena_new(s->arena, s->npu_count, cfg_rank_speed);
     for (uint32_t r = 0; speeds && r < s->npu_count; r++) {
         speeds[r] = s->ranks_config.speeds ? s->ranks_config.speeds[r] : cfg_plain_rank;
@@ -414,8 +410,8 @@ static bool change_speeds(orr_sim *s)
 static void add_observers(orr_sim *s)
 {
     memset(&s->hooks, 0, sizeof s->hooks);
-    /* A folded run has neither ranks nor events in order: it writes its own figures and logs
-     * afterwards (fold/fold_figures.c, fold/fold_log.c). */
+    /* A folded run has neither individual ranks nor ordered events: it generates statistics and
+     * logs afterwards (fold/fold_figures.c, fold/fold_log.c). */
     if (s->fold) {
         listen_to(&s->hooks, &fold_observer);
         return;
@@ -436,7 +432,7 @@ static void add_observers(orr_sim *s)
         listen_to(&s->hooks, run_old_outputs->issues);
 }
 
-/* The ranks, or one for each class of them. */
+/* The ranks, or one per class. */
 static orr_code build_ranks(orr_sim *s, orr_error *err)
 {
     const uint32_t count = s->fold ? fold_class_count(s->fold) : s->npu_count;
@@ -466,7 +462,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         code = watch_create(s, err);
     if (!code && s->opt.records_goal)
         code = tape_create(s, err);
-    /* Last: who listens depends on what was made above. */
+    /* Last: the set of observers depends on the above. */
     add_observers(s);
     return code;
 }
@@ -477,12 +473,11 @@ static void drop_ranks(orr_sim *s)
     s->parts = NULL;
     for (uint32_t i = 0; s->npus && i < s->built; i++) {
         if (!s->npus[i].speed)
-            continue; /* another rank was simulated for it */
+            continue; /* represented by another rank */
         work_fini(&s->npus[i]);
         sys_fini(&s->npus[i]);
     }
-    /* Ranks are in the arena, which has no way to give them back alone; building again takes new
-     * ones. */
+    /* Ranks are in the arena and cannot be freed individually; rebuilding allocates new ones. */
     s->npus = NULL;
     watch_destroy(s->watch);
     s->watch = NULL;
@@ -490,7 +485,7 @@ static void drop_ranks(orr_sim *s)
     s->fold = NULL;
 }
 
-/* Network, messages and collectives have begun: they begin anew. */
+/* Resets network, messages and collectives after they have been used. */
 static orr_code begin_anew(orr_sim *s, orr_error *err)
 {
     fold_lockstep_destroy(s->lockstep);
@@ -505,7 +500,7 @@ static orr_code begin_anew(orr_sim *s, orr_error *err)
 }
 
 /* Files are not read again: graphs, groups, plans and the network's description stay; ranks, clock
- * and messages are made anew. */
+ * and messages are rebuilt. */
 orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
 {
     drop_ranks(s);
@@ -516,7 +511,7 @@ orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
     if (!steady_init(s, true))
         return orr_no_memory(err);
     s->code = ORR_OK;
-    s->free_streams = NULL; /* some may be in queues that are gone */
+    s->free_streams = NULL; /* some may be in discarded queues */
     s->free_sets = NULL;
     if (!(s->clock = clk_create()))
         return orr_no_memory(err);
@@ -542,18 +537,17 @@ static orr_code build(orr_sim *s, orr_error *err)
         return orr_no_memory(err);
     if (!s->finish_order || !s->matcher || !s->remote || !s->programs || !change_speeds(s))
         return orr_no_memory(err);
-    /* Before folding: whether collectives are joint decides which way of folding is sound. */
+    /* Before folding: whether collectives are joint decides which kind of folding is sound. */
     orr_code code = joint_create(s, err);
     if (!code)
-        /* Joint collectives keep alike ranks in lock step; on networks where messages delay each
-         * other ranks fold by symmetry; elsewhere classes are walked with times of their own
-         * (docs/design/folding.md). */
+        /* Joint collectives keep equal ranks in lockstep; on networks with contention ranks fold by
+         * symmetry; elsewhere by classes with one time per member (docs/design/folding.md). */
         code = s->joint ? fold_lockstep_create(s, &s->lockstep, err)
                : s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph
                    ? fold_symmetry_create(s, &s->lockstep, err)
                    : fold_create(s, &s->fold, err);
-    /* Where ranks share links, sums over all whom a rank stands for are taken of these; where each
-     * has ports of its own, only whose they are has to be known. */
+    /* If ranks share links, sums over represented ranks are taken from these; if each has its own
+     * ports, only their representatives must be known. */
     if (s->lockstep && s->lockstep->standing)
         fluid_network_paths(s->net)->standing = s->lockstep->standing;
     else if (s->lockstep && s->joint)
@@ -570,7 +564,7 @@ static orr_code check_links(const orr_sim *s, orr_error *err)
     return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s has no links", s->net_ops->name);
 }
 
-/* ---- what replaced programs printed ---- */
+/* ---- output of replaced programs ---- */
 
 static orr_code no_output(orr_error *err)
 {
@@ -630,9 +624,8 @@ static bool file_has(const char *path, const char *word)
     return has;
 }
 
-/* What is wrong with a file that is the other one is not worth saying. */
-/* Of the errors of both files the first would send the user to a line that is right: the two
- * options are what is wrong. */
+/* If the two files were swapped, their own errors would send the user to a line that is right:
+ * report the swapped options instead. */
 static orr_code explain_exchange(const orr_sim *s, orr_code code, orr_error *err)
 {
     if (code != ORR_EINPUT)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steady.c - the state of a run as words, once in each step, and whether it is the state of a step
- * ago.
+/* steady.c - detects steady states: the state of a run as words, once per step, compared with
+ * earlier steps.
  *
- * The moment: the first tick boundary after all ranks have ended a step at which nothing flows and
- * all that is pending are timers of nodes.  The whole state is then small: how far each rank is,
- * its timers relative to now and in their order, receives and messages that wait for each other,
- * members that wait in a collective.  Numbers that only grow (steps, calls of a group) count
- * relative to each other.  Two moments with the same words have the same future, and what the first
- * one had before it reaches the second: the steps between them repeat.
+ * The moment: the first tick boundary after all ranks have ended a step at which nothing is in
+ * flight and only timers of nodes are pending.  The whole state is then small: the progress of each
+ * rank, its timers relative to now and in order, unmatched receives and messages, members waiting
+ * in a collective.  Numbers that only grow (steps, calls of a group) are relative.  Two moments
+ * with equal words have the same future, which from the first one leads to the second: the steps
+ * between them repeat.
  *
  * Which step is recorded must be known before the first rank begins it, and it must begin after the
  * earlier of the two moments: so at each moment the next step that no rank has begun is chosen, or
- * a later one if steps repeat in cycles.  In the best case three steps are simulated: one to get
- * into step, one to see that nothing changes, and the one that is recorded.
+ * a later one if steps repeat in cycles.  In the best case three steps are simulated: one to
+ * settle, one to see that nothing changes, and the recorded one.
  *
  * Cost: once per step, linear in the nodes of simulated ranks. */
 
@@ -27,14 +27,14 @@
 
 #include <stdlib.h>
 
-enum { LOOKS = 5 }; /* this one and those before: steps may repeat in cycles of several */
+enum { LOOKS = 5 }; /* this one and earlier ones: steps may repeat in cycles of several */
 
 /* One moment. */
 typedef struct look {
-    uint64_t *words; /* the state; meaning by position alone */
+    uint64_t *words; /* the state; compared as a whole */
     size_t count, room;
     uint64_t at;   /* ns */
-    uint32_t step; /* of the rank that is least far */
+    uint32_t step; /* of the rank that is furthest behind */
 } look;
 
 struct steady {
@@ -42,9 +42,9 @@ struct steady {
     uint32_t count; /* of moments so far */
 };
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
-/* Chunks of collectives have queues, which are not looked at. */
+/* Queues of chunks are not part of the state. */
 static bool can_look(const orr_sim *s)
 {
     bool can = s->net_ops == &orr__net_fluid && s->joint && !s->topology && !s->opt.rendezvous &&
@@ -70,8 +70,7 @@ bool steady_init(orr_sim *s, bool looks)
     const uint32_t last = s->opt.steps ? s->opt.steps - 1 : 0;
     steady_fini(s);
     s->rounds = (run_rounds){.last = last, .recorded = last, .has_origin = last == 0};
-    /* Three steps at least: with two there is nothing between the first and the last to leave
-     * out. */
+    /* At least three steps: with two there is nothing to skip between the first and the last. */
     if (last > 1 && looks && can_look(s))
         return (s->rounds.look = orr_alloc(1, sizeof *s->rounds.look)) != NULL;
     return true;
@@ -98,7 +97,7 @@ bool steady_note_end(orr_sim *s, uint32_t round, uint32_t ranks, uint64_t at)
     r->rows[round].ranks += ranks;
     if (at > r->rows[round].ended)
         r->rows[round].ended = at;
-    /* All ranks have ended the step: the next moment at which nothing flows is looked at. */
+    /* All ranks have ended the step: look at the next quiet moment. */
     r->wants_look = r->wants_look || (r->look && r->rows[round].ranks == s->npu_count);
     return true;
 }
@@ -115,7 +114,7 @@ bool steady_round_over(run_npu *n)
     return n->round < s->rounds.last && !s->code;
 }
 
-/* Another step than the one that was meant is recorded. */
+/* Record another step than planned. */
 static void record(orr_sim *s, uint32_t round)
 {
     run_rounds *r = &s->rounds;
@@ -124,7 +123,7 @@ static void record(orr_sim *s, uint32_t round)
     r->recorded = round;
     r->has_origin = false;
     r->origin = 0;
-    /* Figures so far are of a step that does not count: they begin anew. */
+    /* Statistics so far belong to a step that does not count: reset them. */
     watch_forget(s);
     s->messages = 0;
     fluid_forget(fluid_network_flows(s->net));
@@ -139,7 +138,7 @@ void steady_round_begins(run_npu *n)
         return;
     }
     if (n->round > r->recorded)
-        record(s, r->last); /* there was no moment to look at */
+        record(s, r->last); /* there was no quiet moment */
     if (n->round == r->recorded && !r->has_origin) {
         r->has_origin = true;
         r->origin = clk_now(s->clock);
@@ -181,7 +180,7 @@ static bool put(look *k, uint64_t word)
 
 static bool put_rank(look *k, const run_npu *n, uint32_t round)
 {
-    /* The round relative to the least far rank: a state must be able to come back. */
+    /* The round relative to the rank furthest behind: a state must be able to recur. */
     bool ok =
         put(k, n->rank) && put(k, n->round - round) && put(k, n->running) && put(k, n->ready_count);
     for (uint32_t p = 0; ok && p < n->graph->count; p++)
@@ -205,11 +204,11 @@ static bool put_event(void *context, uint64_t tick, const clk_call *call)
 {
     visitor *v = context;
     const bool is_compute = call->action == work_compute_ends;
-    /* Any other event would have a context of its own, which these words do not hold. */
+    /* Any other event would have a context that these words do not capture. */
     v->is_quiet = is_compute || call->action == work_node_done;
     if (v->is_quiet) {
         const run_npu *n = call->context;
-        /* What a computation has lost and not yet made up for is part of the future. */
+        /* Compute time lost and not yet made up for affects the future. */
         const uint64_t owed =
             is_compute ? n->stolen - n->stolen_before[n->graph->slot[call->argument]] : 0;
         v->has_memory = put(v->k, tick - clk_now(v->s->clock)) && put(v->k, n->rank) &&
@@ -229,8 +228,7 @@ static int by_channel(const void *a, const void *b)
     return 0;
 }
 
-/* Receives without their messages, and messages without their receives, channel by channel as they
- * were posted. */
+/* Unmatched receives and messages, by channel in posting order. */
 static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
 {
     orr_arena *a = orr_arena_create();
@@ -238,8 +236,7 @@ static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
     uint32_t count = 0;
     bool ok = a && msg_waiting(s->matcher, a, &list, &count);
     if (ok)
-        /* The table gives them in the order of hashes; a total order makes equal states equal
-         * words. */
+        /* The table iterates in hash order; a total order makes equal states equal words. */
         qsort(list, count, sizeof *list, by_channel);
     for (uint32_t i = 0; ok && i < count; i++) {
         const msg_unmatched *m = &list[i];
@@ -251,7 +248,7 @@ static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
     return ok;
 }
 
-/* False: out of memory.  *is_quiet: this is a moment at which the words are the whole state. */
+/* False: out of memory.  *is_quiet: the words capture the whole state. */
 static bool take_state(orr_sim *s, look *k, bool *is_quiet)
 {
     k->count = 0;
@@ -291,15 +288,14 @@ static uint32_t farthest(const orr_sim *s)
     return most;
 }
 
-/* The run is where it was `steps` steps and `ns` ago: as many of these cycles as there are before
- * the last step are left out.  Of a step that no rank has begun, or that is recorded already. */
+/* The run is in the state of `steps` steps and `ns` ago: skip as many of these cycles as fit before
+ * the last step.  Applies from a step that no rank has begun, or that is already recorded. */
 static void skip(orr_sim *s, uint32_t steps, uint64_t ns)
 {
     run_rounds *r = &s->rounds;
     const uint32_t most = farthest(s);
     uint32_t last = most <= r->recorded ? r->recorded : most + 1;
-    /* Whole cycles are left out, so that the recorded step is the one that the last step would have
-     * been. */
+    /* Whole cycles are skipped, so that the recorded step equals the last one. */
     while (last < r->last && (r->last - last) % steps)
         last++;
     if (last >= r->last) {

@@ -3,12 +3,12 @@
  * of phases, a phase is one algorithm on one dimension and waits in a queue (astra-sim.md 5.1 to
  * 5.3).
  *
- * A queue is a list: the streams that run first, then those that wait, by falling priority.  How
- * many run at once is fixed, so "start what fits" never looks far.
+ * A queue is a list: first the running streams, then the waiting ones, by descending priority.  The
+ * number of running ones is limited, so "start what fits" never searches far.
  *
  * Entry: sys_collective, when a node of the trace starts; exit: work_node_done, when its last
- * stream is through.  Streams and sets are never given back to the arena but kept in free lists: a
- * run has as many as it has at once, however many collectives it runs. */
+ * stream has ended.  Streams and sets go to free lists: a run has only as many as are active at
+ * once, however many collectives it runs. */
 #include "system.h"
 
 #include "fold/fold.h"
@@ -22,8 +22,8 @@
 
 #include <inttypes.h>
 
-/* MOST_SPLITS: a stream for each chunk and rank is made, so a wrong number in a file must not take
- * all memory. */
+/* MOST_SPLITS: one stream per chunk and rank is made, so a wrong number in a file must not exhaust
+ * memory. */
 enum { MOST_SPLITS = 1 << 20, BARRIER_BYTES = 8 };
 
 /* ---- setting up ---- */
@@ -43,8 +43,8 @@ orr_code sys_init(run_npu *n, orr_error *err)
     const uint32_t queues = s->opt.queues_per_dim;
     const size_t lines = (size_t)s->lanes * s->dims;
     n->queues = orr_arena_new(s->arena, run_queue_count(s), sys_queue);
-    /* Which queue of a dimension is next, for each kind of phase (astra-sim.md 5.2); one line of
-     * counters for each stream of the trace. */
+    /* The next queue of a dimension, per kind of phase (astra-sim.md 5.2); one row of counters per
+     * stream of the trace. */
     n->next_general = orr_arena_new(s->arena, lines, uint32_t);
     n->next_first = orr_arena_new(s->arena, lines, uint32_t);
     n->next_second = orr_arena_new(s->arena, lines, uint32_t);
@@ -74,8 +74,8 @@ static sys_stream *new_stream(orr_sim *s)
     if (!st)
         return orr_arena_zeroed(s->arena, 1, s->stream_size);
     s->free_streams = st->next;
-    /* The list of phases is kept with the stream: it is in the arena, and as long as the longest it
-     * ever had. */
+    /* The list of phases stays with the stream: it is in the arena, with the largest length it ever
+     * had. */
     sys_phase *phases = st->phases;
     const uint32_t room = st->phase_room;
     *st = (sys_stream){.phases = phases, .phase_room = room};
@@ -104,7 +104,8 @@ static sys_data_set *new_set(run_npu *n, uint32_t place, uint64_t expected)
                               .place = place,
                               .plan = RUN_NONE,
                               .expected = expected,
-                              /* An array of an earlier life: open_set clears it if it is needed. */
+                              /* An array from its previous use: open_set clears it if it is
+                               * needed. */
                               .started = set->started};
     return set;
 }
@@ -118,7 +119,7 @@ static void drop_set(orr_sim *s, sys_data_set *set)
 
 /* ---- queues ---- */
 
-/* The larger of what goes into a phase and what comes out of it. */
+/* The larger of a phase's input and output. */
 static uint64_t phase_size(const sys_stream *st)
 {
     const sys_phase *p = &st->phases[st->phase];
@@ -136,7 +137,7 @@ static bool is_half(orr_collective kind)
     return kind == ORR_COLL_REDUCE_SCATTER || kind == ORR_COLL_ALL_GATHER;
 }
 
-/* RG: between two chunks of one half goes a chunk of the other, so that both make progress. */
+/* RG: chunks of the two halves alternate, so that both make progress. */
 static bool fits_before(const sys_stream *st, const sys_stream *waiting)
 {
     const orr_collective kind = phase_kind(st);
@@ -146,7 +147,7 @@ static bool fits_before(const sys_stream *st, const sys_stream *waiting)
     return is_half(left) && left != kind && left == phase_kind(waiting);
 }
 
-/* Does the new chunk go in front of this one, which waits?  (docs/design/schedulers.md) */
+/* Does the new chunk go before this waiting one?  (docs/design/schedulers.md) */
 static bool goes_before(const sys_stream *st, const sys_stream *waiting, cfg_intra how)
 {
     switch (how) {
@@ -166,8 +167,7 @@ void sys_queue_insert(sys_queue *q, sys_stream *st)
 {
     const cfg_intra how = st->npu->sim->system.intra;
     sys_stream *before = NULL;
-    /* By priority the waiting ones are sorted: the last tells whether there is anything to look
-     * for. */
+    /* By priority the waiting ones are sorted: the last one tells whether a search is needed. */
     if (q->last && !q->last->is_started &&
         (how != CFG_BY_PRIORITY || goes_before(st, q->last, how))) {
         before = q->first;
@@ -202,13 +202,13 @@ static void start_what_fits(run_npu *n, sys_queue *q)
     const uint64_t most = (n->sim->system.active_chunks + all - 1) / all;
     const bool is_agreed = n->sim->system.is_agreed;
     sys_stream *st = q->first;
-    /* Those that run stand in front, so as many as run are passed. */
+    /* Skip the running ones in front. */
     for (uint64_t i = 0; st && i < q->running; i++)
         st = st->next;
     while (st && q->running < most && !n->sim->code) {
         sys_stream *waiting = st;
-        /* Where ranks agreed on an order, a chunk that is not the next one waits even if its slot
-         * is free: another order on another rank would be a deadlock. */
+        /* If ranks agreed on an order, a chunk that is not next waits even if a slot is free:
+         * different orders on two ranks would deadlock. */
         if (is_agreed && st->set->plan != RUN_NONE && !(st = sched_next(waiting)))
             return;
         if (st != waiting)
@@ -217,8 +217,8 @@ static void start_what_fits(run_npu *n, sys_queue *q)
         sys_stream *next = st == waiting ? st->next : waiting;
         st->is_started = true;
         st->phase_since = clk_now(n->sim->clock);
-        /* Before the algorithm runs: a phase may end within its start, and its record must be there
-         * by then. */
+        /* Before the algorithm runs: a phase may end within its start, and its record must exist by
+         * then. */
         RUN_TELL(n->sim, phase_start, st);
         st->is_starting = true;
         sys_phase_start(st);
@@ -239,8 +239,8 @@ static void advance_later(void *stream, uint64_t unused)
     sys_stream_advance(stream);
 }
 
-/* A phase that is through in its own start ends in this tick, but not before it counts as started:
- * the queue is being walked. */
+/* A phase that finishes within its own start ends in this tick, but only after it counts as
+ * started: the queue is being traversed. */
 void sys_stream_advance(sys_stream *st)
 {
     run_npu *n = st->npu;
@@ -257,7 +257,7 @@ void sys_stream_advance(sys_stream *st)
     RUN_TELL(s, phase_end, st);
     if (is_last && ++st->set->finished == st->set->expected) {
         sys_data_set *set = st->set;
-        /* Read before the set is given back, since the node's end may start a collective that takes
+        /* Read before the set is freed, since the node's end may start a collective that reuses
          * it. */
         const uint32_t place = set->place;
         if (set->plan != RUN_NONE)
@@ -266,8 +266,8 @@ void sys_stream_advance(sys_stream *st)
         work_node_done(n, place); /* while this stream still occupies its slot */
     }
     remove_stream(q, st);
-    /* Into the next queue before the slot of this one is given to another: the order of the two
-     * decides who is first there (astra-sim.md 5.3). */
+    /* Into the next queue before the slot is given to another: this order decides who is first
+     * there (astra-sim.md 5.3). */
     if (!is_last) {
         st->phase++;
         st->is_started = false;
@@ -289,17 +289,17 @@ static const sys_dim *dim_at(const fold_copier *c, const sys_dim *d, uint32_t ra
 {
     if (!d->group)
         return d;
-    /* Rings of groups are a table of group by kind: the place in it tells the kind. */
+    /* Rings of groups are a table of group by kind: the index gives the kind. */
     const size_t kind = (size_t)(d - c->s->group_rings) % ORR_COLL_COUNT;
     return sys_group_dim(c->s, fold_group_at(c, d->group, rank), (orr_collective)kind);
 }
 
-/* Of a phase that runs: where this rank is in it. */
+/* Sets this rank's position in a running phase. */
 static void turn_to(sys_stream *st)
 {
     const sys_dim *d = st->phases[st->phase].dim;
-    /* The algorithm counts from its own index; a copy has the same state, turned by the distance
-     * between the two places. */
+    /* The algorithm counts from its own index; a copy has the same state, rotated by the distance
+     * between the two positions. */
     const uint32_t rank = st->npu->rank, before = st->coll.index, count = st->coll.count;
     if (d->group) {
         st->group = d->group;
@@ -324,7 +324,7 @@ static sys_stream *copy_stream(fold_copier *c,
         return NULL;
     sys_phase *phases = st->phases;
     const uint32_t room = st->phase_room;
-    /* With the state of the algorithm, which lies behind the struct. */
+    /* Including the algorithm's state, which follows the struct. */
     memcpy(st, from, n->sim->stream_size);
     memcpy(phases, from->phases, from->phase_count * sizeof *phases);
     for (uint32_t i = 0; i < from->phase_count; i++)
@@ -338,7 +338,7 @@ static sys_stream *copy_stream(fold_copier *c,
     return st;
 }
 
-/* Chunks of one collective share a set: that of the copy is noted in the set that was there. */
+/* Chunks of one collective share a set: that of the copy is recorded in the original. */
 bool sys_copy(fold_copier *c, uint32_t k, run_npu *n, const run_npu *from)
 {
     orr_sim *s = n->sim;
@@ -408,8 +408,8 @@ typedef struct request {
     struct coll_plan *steps; /* a plan that is the algorithm, or NULL */
     const sys_dim *dims;
     uint32_t dim_count;
-    sys_route route; /* the dimensions that take part, ascending, and the chunk */
-    uint32_t plan;   /* what the ranks agreed on, or NONE */
+    sys_route route; /* the dimensions in use, ascending, and the chunk */
+    uint32_t plan;   /* the agreed order, or NONE */
 } request;
 
 static const cfg_group *find_group(const orr_sim *s, int64_t id)
@@ -421,7 +421,7 @@ static const cfg_group *find_group(const orr_sim *s, int64_t id)
 
 static sys_membership *join(run_npu *n, const cfg_group *g)
 {
-    /* A rank is in few groups; a table would cost more than looking at all. */
+    /* A rank is in few groups: linear search beats a table. */
     for (size_t i = 0; i < n->membership_count; i++)
         if (n->memberships[i]->group == g)
             return n->memberships[i];
@@ -431,13 +431,13 @@ static sys_membership *join(run_npu *n, const cfg_group *g)
         return NULL;
     }
     n->memberships[n->membership_count++] = m;
-    /* Numbers of streams are part of tags: groups have ranges of their own, so that two groups of
-     * the same ranks never match each other's messages. */
+    /* Stream numbers are part of tags: groups have separate ranges, so that two groups of the same
+     * ranks never match each other's messages. */
     *m = (sys_membership){.group = g, .next_stream = fold_first_stream(n->sim, g)};
     return m;
 }
 
-/* A group that is this rank's own value of a hole. */
+/* A group given by this rank's value of a hole. */
 static bool own_group(const run_npu *n, uint32_t place, int64_t *out)
 {
     return orr__set_hole(n->sim->set, n->rank, ORR_HOLE_PG_NAME, n->graph->node[place], out);
@@ -475,7 +475,7 @@ orr_str sys_node_group_name(const run_npu *n, uint32_t place)
     return name.len == 1 && name.ptr[0] == '0' ? (orr_str){"", 0} : name;
 }
 
-/* The group file counts first, then what the trace itself says.  False: neither knows the group. */
+/* The group file comes first, then the trace's own groups.  False: neither has the group. */
 static bool find_node_group(const run_npu *n, uint32_t place, const cfg_group **out)
 {
     int64_t id;
@@ -501,7 +501,7 @@ const cfg_group *sys_node_group(const run_npu *n, uint32_t place)
     return find_node_group(n, place, &g) ? g : NULL;
 }
 
-/* The group of a node: NULL and true when it has none. */
+/* The group of a node: NULL and true if it has none. */
 static bool group_of(run_npu *n, uint32_t place, sys_membership **out)
 {
     const orr_str name = sys_node_group_name(n, place);
@@ -538,8 +538,8 @@ static sys_dim group_ring(const orr_sim *s, const cfg_group *g, orr_collective k
 {
     const sys_plan *p = &s->plans[kind];
     const bool has_root = coll_has_root(kind);
-    /* One algorithm for all dimensions is that of groups, too; of several none is meant for a set
-     * of ranks that may lie in any of them. */
+    /* One algorithm for all dimensions applies to groups too; with several, none fits a set of
+     * ranks that may span any of them. */
     const sys_dim *only = p->count == 1 || (has_root && p->count) ? &p->dims[0] : NULL;
     return (sys_dim){.ops = only ? only->ops : coll_default(kind),
                      .number = only ? only->number : 0,
@@ -551,8 +551,8 @@ static sys_dim group_ring(const orr_sim *s, const cfg_group *g, orr_collective k
 bool sys_make_group_rings(orr_sim *s)
 {
     const size_t count = s->groups.count * ORR_COLL_COUNT;
-    /* One for each group and kind, made at the start: phases keep pointers to them, so they must
-     * not move. */
+    /* One per group and kind, made at the start: phases keep pointers to them, so they must not
+     * move. */
     s->group_rings = orr_arena_new(s->arena, count, sys_dim);
     for (size_t i = 0; s->group_rings && i < count; i++)
         s->group_rings[i] = group_ring(s, &s->groups.groups[i / ORR_COLL_COUNT],
@@ -581,8 +581,8 @@ static void fail_no_algorithm(const request *r, uint64_t size)
                       coll_kind_name(r->kind));
 }
 
-/* How a rank runs this collective: custom traces, a plan, or dimensions.  A group remembers its
- * first answer. */
+/* How a rank runs this collective: custom traces, a plan, or dimensions.  A group caches its first
+ * answer. */
 static bool plan_of(request *r, uint64_t size)
 {
     run_npu *n = r->n;
@@ -597,12 +597,12 @@ static bool plan_of(request *r, uint64_t size)
         fail_no_algorithm(r, size);
         return false;
     }
-    /* A group keeps what its first collective of a kind found (astra-sim.md 6.4): a later node's
-     * own custom traces do not count. */
+    /* A group keeps the result of its first collective of a kind (astra-sim.md 6.4): custom traces
+     * of later nodes are ignored. */
     if (m && !is_known) {
         m->is_planned[kind] = true;
         m->custom[kind] = r->custom;
-        if (is_part) /* also for custom traces, which do not need it: as the reference does */
+        if (is_part) /* also for custom traces, which do not need it: as in the reference */
             RUN_TELL(s, group_ring, n, m->group);
     }
     r->dims = is_part ? sys_group_dim(s, m->group, kind) : s->plans[kind].dims;
@@ -612,7 +612,7 @@ static bool plan_of(request *r, uint64_t size)
 
 /* ---- a collective (astra-sim.md 5.2) ---- */
 
-/* What involved_dim leaves of so many dimensions. */
+/* Which of so many dimensions involved_dim leaves. */
 static bool find_involved(const request *r, uint32_t dims, bool involved[ORR_NET_DIMS + 1])
 {
     orr_node node;
@@ -635,14 +635,14 @@ static bool find_involved(const request *r, uint32_t dims, bool involved[ORR_NET
     return true;
 }
 
-/* Which dimensions take part: larger than one, and not switched off by involved_dim. */
+/* The dimensions in use: larger than one, and not excluded by involved_dim. */
 static bool find_active_dims(request *r)
 {
     bool involved[ORR_NET_DIMS + 1];
     if (!find_involved(r, r->dim_count, involved))
         return false;
     for (uint32_t i = 0; i < r->dim_count; i++)
-        /* A dimension of one rank has nobody to talk to and gets no phase. */
+        /* A dimension of one rank has no peers and gets no phase. */
         if (r->dims[i].count > 1 && involved[r->dims[i].position])
             r->route.dims[r->route.count++] = &r->dims[i];
     return true;
@@ -662,12 +662,13 @@ static sys_stream *make_stream(const request *r, uint32_t phases)
     if (!make_phase_room(st, phases))
         return NULL;
     const uint64_t own = n->streams_made;
-    /* ASTRA-sim counts streams of groups, too (astra-sim.md 5.3): ranks that were in different
-     * groups before then number a collective of all ranks differently, and never meet. */
+    /* ASTRA-sim counts streams of groups too (astra-sim.md 5.3): ranks with a different history of
+     * groups number a collective of all ranks differently, and never match. */
     if (!r->m || n->sim->rules->has_one_count)
         n->streams_made++;
     st->id = r->m ? r->m->next_stream++ : own;
-    /* The same on all members, who make their streams in the same order; nodes have tags below. */
+    /* The same on all members, which create their streams in the same order; tags of nodes are
+     * below. */
     const uint64_t group = sys_tag_number(st->id / SYS_GROUP_STREAMS, n->sim->rules->has_one_count);
     st->tag = (uint32_t)(MSG_TAG_SPACE + group * SYS_GROUP_STREAMS + st->id % SYS_GROUP_STREAMS);
     return st;
@@ -686,7 +687,7 @@ static void run_custom(const request *r)
         run_no_memory(r->n->sim);
         return;
     }
-    /* One phase, on queue 0 and on no dimension (astra-sim.md 5.10). */
+    /* One phase, in queue 0 and on no dimension (astra-sim.md 5.10). */
     st->phases[0] = (sys_phase){.queue = 0};
     st->phase_count = 1;
     st->custom_prefix = r->custom;
@@ -695,7 +696,7 @@ static void run_custom(const request *r)
     launch(st);
 }
 
-/* Chunk by chunk, each by the whole plan. */
+/* Chunk by chunk, each through the whole plan. */
 static void run_steps(const request *r)
 {
     for (uint64_t i = 0; i < r->streams && !r->n->sim->code; i++) {
@@ -721,7 +722,7 @@ static bool has_orders(const request *r)
     return r->plan != RUN_NONE && sched_plan_of(r->n->sim, r->plan)->count;
 }
 
-/* Where the i-th chunk goes. */
+/* The route of the i-th chunk. */
 static void set_route(const request *r, uint64_t i, sys_route *out)
 {
     const sys_route *all = &r->route;
@@ -744,7 +745,7 @@ static void run_native(const request *r)
 {
     sys_route route;
     if (r->route.count == 0)
-        return; /* no dimension takes part: it never completes, and the stall says so */
+        return; /* no dimension in use: it never completes, and the stall explanation says so */
     for (uint64_t i = 0; i < r->streams && !r->n->sim->code; i++) {
         sys_stream *st = make_stream(r, 2 * r->route.count);
         if (!st) {
@@ -764,7 +765,7 @@ static bool next_priority(run_npu *n, uint32_t place, int64_t *out)
 {
     const int64_t *column = n->graph->t->columns.comm_priority;
     switch (n->sim->system.policy) {
-    /* Priorities of later collectives rise (LIFO) or fall (FIFO); those with the highest start
+    /* Priorities of later collectives increase (LIFO) or decrease (FIFO); the highest starts
      * first. */
     case CFG_LIFO:
         *out = n->priority++;
@@ -783,7 +784,7 @@ static bool next_priority(run_npu *n, uint32_t place, int64_t *out)
     }
 }
 
-/* How large chunks are, and how many (astra-sim.md 5.2). */
+/* Size and number of chunks (astra-sim.md 5.2). */
 static bool cut(request *r, uint64_t *size)
 {
     run_npu *n = r->n;
@@ -806,7 +807,7 @@ static bool cut(request *r, uint64_t *size)
         return false;
     }
     chunk = *size / splits;
-    /* A chunk has at least a byte for each rank of the system, and the size grows with it
+    /* A chunk has at least one byte per rank of the system, and the total grows with it
      * (astra-sim.md 5.2). */
     if (r->kind != ORR_COLL_ALL_GATHER && s->npu_count > chunk) {
         chunk = s->npu_count;
@@ -823,7 +824,7 @@ static bool cut(request *r, uint64_t *size)
     return true;
 }
 
-/* Who has the data, or gets it: a rank of the trace, or the first member. */
+/* The root: a rank given by the trace, or the first member. */
 static bool find_root(request *r)
 {
     const run_npu *n = r->n;
@@ -845,12 +846,12 @@ static bool find_root(request *r)
     return true;
 }
 
-/* What the ranks agree on, where there is something to agree on. */
+/* The agreed order, if there is a choice. */
 static bool find_plan(request *r, uint64_t size)
 {
     orr_sim *s = r->n->sim;
     const uint64_t id = r->m ? r->m->next_stream : r->n->streams_made;
-    /* One dimension has one order, and collectives with a root cross them ascending. */
+    /* One dimension has one order, and rooted collectives cross them in ascending order. */
     if (!s->schedule || coll_has_root(r->kind) || r->route.count < 2)
         return true;
     if (!sched_join(s, &r->route, id, size, &r->plan)) {
@@ -879,7 +880,7 @@ static bool open_set(request *r)
     return set->started != NULL;
 }
 
-/* All members at once, by the NCCL model, where nobody says how. */
+/* All members at once, by the NCCL model, if no algorithm is configured. */
 static bool run_jointly(request *r, uint64_t size)
 {
     run_npu *n = r->n;
@@ -892,7 +893,8 @@ static bool run_jointly(request *r, uint64_t size)
     uint32_t ranks;
     if (sys_find_plan(s, r->kind, g ? g->count : s->npu_count, size))
         return false;
-    if (sys_unfit_plan(s, r->kind, &ranks)) { /* who names a plan does not mean another algorithm */
+    /* a user who names a plan does not want another algorithm */
+    if (sys_unfit_plan(s, r->kind, &ranks)) {
         fail_no_algorithm(r, size);
         return true;
     }
@@ -912,12 +914,11 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
     request r = {.n = n, .place = place, .kind = kind, .route = {.kind = kind}, .plan = RUN_NONE};
     if (run_jointly(&r, size))
         return;
-    /* Once more, for those that are not joint: the first look found the group for run_jointly
-     * alone. */
+    /* Again, for collectives that are not joint: the first lookup was for run_jointly. */
     if (!group_of(n, place, &r.m))
         return;
-    /* A collective of all ranks on hosts that stand for others: the run may have to be folded less
-     * before it can go on. */
+    /* A collective of all ranks in a symmetric run: the symmetry may have to be reduced before it
+     * can continue. */
     if (s->lockstep && (!r.m || r.m->group->count == s->npu_count) && fold_is_set_apart(s))
         return;
     if (!cut(&r, &size) || !plan_of(&r, size) || !next_priority(n, place, &r.priority))
@@ -927,7 +928,7 @@ void sys_collective(run_npu *n, uint32_t place, orr_collective kind, uint64_t si
     if (coll_has_root(kind) && !find_root(&r))
         return;
     if (!s->rules->runs_lonely &&
-        (r.m ? r.m->group->count : s->npu_count) == 1) { /* nobody to talk to */
+        (r.m ? r.m->group->count : s->npu_count) == 1) { /* no communication */
         run_npu_timer(n, 0, work_node_done, n, place);
         return;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.c - notes what reports need while a run goes on.
+/* watch.c - records what reports need during a run.
  *
- * Always: time with anything under way, time and bytes by kind of node, bytes by dimension.  This
- * costs a few additions per node and two per message.  On request: a log of steps, 40 bytes per
- * node.  A node starts only when another one of its rank ends (or at the very beginning): which
- * one, and what ties ranks together (messages, collectives, memory servers), is found afterwards,
- * from the traces and the times in the log (watch_log.c). */
+ * Always: busy time, time and bytes by kind of node, bytes by dimension.  This costs a few
+ * additions per node and two per message.  On request: a log of steps, 40 bytes per step plus an
+ * index of 4 bytes per node.  A node starts only when another one of its rank ends (or at the
+ * start): which one, and dependencies between ranks (messages, collectives, memory servers), are
+ * derived afterwards from the traces and the times in the log (watch_log.c). */
 #include "watch.h"
 
 #include "fold/fold.h"
@@ -21,13 +21,14 @@ static bool keep_steps(orr_sim *s, struct watch_record *w)
 {
     for (uint32_t r = 0; !s->fold && r < s->npu_count; r++) {
         if (s->lockstep && s->lockstep->stands_for[r] != r)
-            continue; /* another rank is simulated for it */
+            continue; /* represented by another rank */
         w->ranks[r].step_of = orr_arena_new(w->arena, s->npus[r].graph->count, uint32_t);
         if (!w->ranks[r].step_of)
             return false;
     }
     w->instance_by_key = orr_map_create(0);
-    if (s->opt.record >= ORR_SIM_RECORD_NODES) /* a critical path alone needs no bytes over time */
+    /* a critical path alone needs no traffic over time */
+    if (s->opt.record >= ORR_SIM_RECORD_NODES)
         w->bins = orr_arena_new(w->arena, 1, watch_traffic_bins);
     return w->instance_by_key && (w->bins || s->opt.record < ORR_SIM_RECORD_NODES);
 }
@@ -73,12 +74,12 @@ void watch_destroy(struct watch_record *w)
     orr_free(w);
 }
 
-/* ---- several steps in a row ---- */
+/* ---- several consecutive steps ---- */
 
 void watch_round_begins(run_npu *n)
 {
     watch_rank *r = &n->sim->watch->ranks[n->rank];
-    /* Arrays stay: they are by node, and nodes are the same in each step. */
+    /* Keep the arrays: they are by node, and nodes are the same in each step. */
     *r = (watch_rank){
         .step_of = r->step_of, .flows_at = r->flows_at, .since = clk_now(n->sim->clock)};
 }
@@ -104,7 +105,7 @@ void watch_forget(orr_sim *s)
     w->step_count = w->phase_count = 0;
 }
 
-/* ---- figures by kind of node ---- */
+/* ---- statistics by kind of node ---- */
 
 static bool is_alike(const watch_tally *a, const watch_tally *b)
 {
@@ -121,8 +122,7 @@ static uint32_t find_tally(struct watch_record *w, const watch_tally *like)
     while ((i = orr_map_find(w->tally_by_key, key, RUN_NONE)) != RUN_NONE) {
         if (is_alike(&w->tallies[i], like))
             return i;
-        /* Another row has this hash: the next key, as in a table without links.  Rows are compared
-         * in full, so a hash decides nothing. */
+        /* Hash collision: linear probing.  Rows are compared in full, so a hash decides nothing. */
         key++;
     }
     if (w->tally_count >= RUN_NONE || !orr_grow(&w->tallies, &w->tally_room, w->tally_count + 1) ||
@@ -132,8 +132,7 @@ static uint32_t find_tally(struct watch_record *w, const watch_tally *like)
     return (uint32_t)w->tally_count++;
 }
 
-/* Ranks of a class with holes are in groups of their own: those of a slot are counted once for each
- * row. */
+/* Ranks of a class with holes have individual groups: those of a slot are counted once per row. */
 static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
 {
     struct watch_record *w = n->sim->watch;
@@ -160,7 +159,7 @@ static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
     return true;
 }
 
-/* Which row a node counts in; asked once per node of a class. */
+/* The row of a node; computed once per node of a class. */
 static uint32_t classify(run_npu *n, uint32_t place)
 {
     struct watch_record *w = n->sim->watch;
@@ -198,8 +197,7 @@ watch_tally *watch_tally_of(run_npu *n, uint32_t place)
         memset(*rows, 0xff, n->graph->count * sizeof **rows);
     }
     if ((*rows)[place] == RUN_NONE)
-        /* Once per node of a class, and kept: a step of a thousand ranks asks for the same
-         * nodes. */
+        /* Once per node of a class, and cached: a step of a thousand ranks uses the same nodes. */
         (*rows)[place] = classify(n, place);
     return (*rows)[place] == RUN_NONE ? NULL : &s->watch->tallies[(*rows)[place]];
 }
@@ -209,7 +207,7 @@ static uint64_t flows_since(const run_npu *n, uint32_t place, uint64_t now)
 {
     const watch_rank *r = &n->sim->watch->ranks[n->rank];
     const uint64_t at = r->flows_at ? r->flows_at[place] : 0;
-    /* Three cases: it never flowed, it flowed from then on, or nobody held it. */
+    /* Three cases: it never flowed, it flowed from then on, or nothing held it. */
     return at == ORR_NEVER ? now : at ? at : n->started_at[place];
 }
 
@@ -233,8 +231,8 @@ static void count_node(run_npu *n, uint32_t place, uint64_t now, uint64_t comput
     if (took > t->longest)
         t->longest = took;
     const uint8_t slot = n->graph->slot[place];
-    /* Receives share their slot, so what was computed beside one of them is not known: they have no
-     * exposed time. */
+    /* Receives share their slot, so overlap with computation is not known: they have no exposed
+     * time. */
     if (work_is_comm_slot(slot))
         t->exposed += (took - (compute - r->compute_before[slot])) * n->weight;
 }
@@ -266,7 +264,7 @@ static void log_end(run_npu *n, uint32_t place)
     w->steps[r->step_of[place]].end = watch_now(n->sim);
 }
 
-/* ---- what a rank does with its time ---- */
+/* ---- where a rank's time goes ---- */
 
 static watch_use use_of(const run_npu *n, uint32_t place)
 {
@@ -278,8 +276,8 @@ static watch_use use_of(const run_npu *n, uint32_t place)
     return n->graph->slot[place] == WORK_SLOT_CPU ? WATCH_HOST : WATCH_MEMORY;
 }
 
-/* A receive that waits for its sender is a bubble of the pipeline; a member that waits for others
- * is waiting: people cure the two in different ways. */
+/* A receive that waits for its sender is a pipeline bubble; a member that waits for others is
+ * waiting: they have different remedies. */
 static watch_use held_use(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
@@ -293,7 +291,7 @@ static void book(watch_rank *r, uint64_t now)
         return;
     if (r->doing[WATCH_COMPUTE] && r->doing[WATCH_EXPOSED])
         r->overlapped += now - r->since;
-    /* The enumerators are in order of precedence, so the first that is under way has the time
+    /* The enumerators are in order of precedence, so the first active one gets the time
      * (docs/accounting.md). */
     while (u < WATCH_USES && !r->doing[u])
         u++;
@@ -325,7 +323,7 @@ static void count_start(run_npu *n, uint32_t place, uint64_t now, uint64_t compu
     if (work_is_comm_slot(n->graph->slot[place]))
         r->compute_before[n->graph->slot[place]] = compute;
     if (r->flows_at)
-        r->flows_at[place] = 0; /* what it was a step ago */
+        r->flows_at[place] = 0; /* left over from the previous step */
 }
 
 static void count_held(run_npu *n, uint32_t place, uint64_t now)
@@ -338,7 +336,7 @@ static void count_held(run_npu *n, uint32_t place, uint64_t now)
     }
     book(r, now);
     r->flows_at[place] = ORR_NEVER;
-    /* What was counted as communication when it started now counts as waiting. */
+    /* What was counted as communication at its start now counts as waiting. */
     r->doing[WATCH_EXPOSED]--;
     r->doing[held_use(n, place)]++;
 }
@@ -353,8 +351,7 @@ static void count_flows(run_npu *n, uint32_t place, uint64_t now, uint64_t compu
     r->doing[held_use(n, place)]--;
     r->doing[WATCH_EXPOSED]++;
     if (work_is_comm_slot(n->graph->slot[place]))
-        /* Exposed time is counted from when data flows: what was computed before it hides none of
-         * it. */
+        /* Exposed time is counted from when data flows: earlier computation hides none of it. */
         r->compute_before[n->graph->slot[place]] = compute;
 }
 
@@ -367,11 +364,11 @@ static void count_end(run_npu *n, uint32_t place, uint64_t now, uint64_t compute
         r->doing[is_held(r, place) ? held_use(n, place) : use_of(n, place)]--;
     }
     if (is_held(r, place) &&
-        work_is_comm_slot(n->graph->slot[place])) /* what it ran beside was waiting */
+        work_is_comm_slot(n->graph->slot[place])) /* the time before was waiting */
         r->compute_before[n->graph->slot[place]] = compute;
     if (work_class_of(n, place) == WORK_COMMUNICATES)
         count_node(n, place, now, compute);
-    if (is_held(r, place)) /* it is over: it does not wait for those who come later */
+    if (is_held(r, place)) /* it has ended: it does not wait for late members */
         r->flows_at[place] = now;
 }
 
@@ -394,12 +391,12 @@ ORR_INLINE void count_deed(
     }
 }
 
-/* ---- when others are known later ----
+/* ---- when partners are known later ----
  *
- * In one of several parts (parts.h) a rank may be past the time from which on data of a node
- * flowed.  What it does until that is known is kept, and counted then, in order.  Between two of
- * its activities a rank computes all the time or not at all, so how much it had computed at any
- * time in between is known. */
+ * In one of several parts (parts.h) a rank may be past the time at which data of a node started to
+ * flow.  Its activities until that is known are buffered, and counted then, in order.  Between two
+ * activities a rank computes all the time or not at all, so its compute time at any moment in
+ * between is known. */
 
 static bool keep_op(run_npu *n, watch_later *l, size_t at, const watch_op *op)
 {
@@ -407,7 +404,7 @@ static bool keep_op(run_npu *n, watch_later *l, size_t at, const watch_op *op)
         run_no_memory(n->sim);
         return false;
     }
-    /* By time, as they will be counted; few are kept at once, so moving them is cheap. */
+    /* Sorted by time, as they will be counted; few are buffered at once, so insertion is cheap. */
     memmove(l->ops + at + 1, l->ops + at, (l->count - at) * sizeof *l->ops);
     l->ops[at] = *op;
     l->count++;
@@ -420,7 +417,7 @@ static uint64_t computed_at(const watch_later *l, size_t i)
     while (next < l->count && l->ops[next].what == WATCH_OP_FLOWS)
         next++;
     const watch_op *op = &l->ops[i];
-    /* Activities of the rank itself say how much was computed; for those of others it follows from
+    /* Activities of the rank itself record its compute time; for those of others it follows from
      * the activities around them. */
     if (next == i)
         return op->compute;
@@ -428,11 +425,11 @@ static uint64_t computed_at(const watch_later *l, size_t i)
                                                                 : l->compute;
 }
 
-/* All that is kept, but for what is known of times to come; at the end that too. */
+/* Counts everything buffered, except for known future events; at the end those too. */
 static void count_kept(run_npu *n, watch_later *l, bool is_end)
 {
     size_t done = 0, last = l->count;
-    /* What is known of the future stays: activities of the rank may still come before it. */
+    /* Known future events stay: activities of the rank may still come before them. */
     while (!is_end && last > 0 && l->ops[last - 1].what == WATCH_OP_FLOWS)
         last--;
     for (; done < last; done++) {
@@ -491,7 +488,7 @@ void watch_flows_at(run_npu *n, uint32_t place, uint64_t at)
         return;
     const watch_op op = {at, 0, place, WATCH_OP_FLOWS};
     size_t i = l->count;
-    /* Before what is as late, but never before the node itself began to wait. */
+    /* Before entries at the same time, but never before the node itself began to wait. */
     while (i > 0 && l->ops[i - 1].at >= at &&
            !(l->ops[i - 1].place == place && l->ops[i - 1].what <= WATCH_OP_HELD))
         i--;
@@ -529,7 +526,7 @@ static void watch_node_end(run_npu *n, uint32_t place)
     struct watch_record *w = n->sim->watch;
     watch_rank *r = &w->ranks[n->rank];
     w->nodes_done += n->weight;
-    /* Unions of intervals need no list: nodes start and end in order of time. */
+    /* Unions of intervals need no list: nodes start and end in time order. */
     if (--r->active == 0)
         r->busy += clk_now(n->sim->clock) - r->busy_since;
     count_or_keep(n, place, WATCH_OP_END);
@@ -553,7 +550,7 @@ uint32_t watch_dimension_between(const orr_sim *s, uint32_t a, uint32_t b)
     return s->dims - 1;
 }
 
-/* Bins are powers of two wide: doubling adds neighbours, so nothing is lost and memory stays
+/* Bins are powers of two wide: doubling merges neighbours, so nothing is lost and memory stays
  * bounded.  All doublings at once: a time of days would be sixty of them. */
 static void widen_bins(watch_traffic_bins *b, uint32_t dims, unsigned doublings)
 {
@@ -588,12 +585,12 @@ static void count_traffic(orr_sim *s, uint32_t dimension, uint64_t messages, uin
 
 static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 {
-    /* In lock step a message stands for one of each rank that its sender stands for. */
+    /* In lockstep a message counts for all ranks its sender represents. */
     const uint64_t each = s->lockstep ? s->lockstep->size[src] : 1;
     count_traffic(s, s->dims > 1 ? watch_dimension_between(s, src, dst) : 0, each, size * each);
 }
 
-/* Bytes of so many groups; sums of absurd sizes stop at the largest number. */
+/* Bytes of so many groups; saturates. */
 static uint64_t whole_bytes(double each, uint32_t groups)
 {
     return each * groups < (double)INT64_MAX ? (uint64_t)each * groups : INT64_MAX;
@@ -620,14 +617,14 @@ void watch_joint(orr_sim *s,
         stride *= s->net_config.npus[k];
     }
     if (up > 0 && per_node > 1)
-        /* Inside hosts is the innermost dimension; between hosts counts for the outermost one in
-         * which members differ. */
+        /* Traffic inside hosts counts for the innermost dimension; between hosts for the outermost
+         * one in which members differ. */
         count_traffic(s, 0, (uint64_t)groups * count, whole_bytes(up * count, groups));
     if (out > 0)
         count_traffic(s, outermost, (uint64_t)groups * count, whole_bytes(out * count, groups));
 }
 
-/* ---- which collective a step is part of ---- */
+/* ---- the collective of a step ---- */
 
 static bool is_same(const watch_instance *a, const watch_instance *b)
 {
@@ -635,7 +632,7 @@ static bool is_same(const watch_instance *a, const watch_instance *b)
            a->is_counter == b->is_counter;
 }
 
-/* Where it is, or where it would be put. */
+/* Its index, or where it would be inserted. */
 static uint32_t look_up(const struct watch_record *w, const watch_instance *like, uint64_t *key)
 {
     const int64_t group = like->group ? like->group->id : 0;
@@ -716,7 +713,7 @@ static uint32_t members_of(const run_npu *n, const cfg_group *group, const sys_r
     return count;
 }
 
-/* A member waits for the others.  False: no memory. */
+/* A member waits for the others.  False: out of memory. */
 static bool hold(run_npu *n, uint32_t place, watch_instance *at)
 {
     struct watch_record *w = n->sim->watch;
@@ -734,13 +731,13 @@ static bool hold(run_npu *n, uint32_t place, watch_instance *at)
     return true;
 }
 
-/* The n-th member of a collective that runs as messages comes: all others wait for the last. */
+/* A member of a collective simulated as messages arrives: all others wait for the last. */
 static void count_in(
     run_npu *n, uint32_t place, uint32_t instance, uint32_t alike, uint32_t members)
 {
     struct watch_record *w = n->sim->watch;
     watch_instance *at = &w->instances[instance];
-    /* In lock step a rank counts for all members that are like it. */
+    /* In lockstep a rank counts for all equal members. */
     if ((at->come += alike) < members) {
         if (hold(n, place, at))
             watch_node_held(n, place);
@@ -769,7 +766,7 @@ static void let_flow(orr_sim *s, watch_instance *at, uint64_t when)
     }
 }
 
-/* What is known of a collective with members in several parts; NULL: all are in this one, or out of
+/* The state of a collective with members in several parts; NULL: all are in this one, or out of
  * memory. */
 static watch_across *find_across(orr_sim *s, uint32_t instance)
 {
@@ -798,14 +795,13 @@ static void count_part(orr_sim *s, uint32_t instance, watch_across *x, uint32_t 
     x->told |= UINT64_C(1) << part;
     if (last > x->last)
         x->last = last;
-    /* The last part has told when its last member came: from the latest of these times on, data
-     * flowed for all. */
+    /* The last part has reported its last member: data flowed for all from the latest of these
+     * times. */
     if (x->told == x->parts)
         let_flow(s, &s->watch->instances[instance], x->last);
 }
 
-/* A part may hear of a collective that none of its own members has called yet: it is made here, and
- * waits. */
+/* A part may learn of a collective before any of its own members calls it: create it here. */
 void watch_came_across(orr_sim *s, const part_note *note)
 {
     const watch_instance like = {.group = note->group,
@@ -821,7 +817,7 @@ void watch_came_across(orr_sim *s, const part_note *note)
         run_no_memory(s);
 }
 
-/* As count_in, of a collective with members in several parts. */
+/* Like count_in, for a collective with members in several parts. */
 static void count_in_across(run_npu *n, uint32_t place, uint32_t instance, watch_across *x)
 {
     orr_sim *s = n->sim;
@@ -854,7 +850,7 @@ static void watch_collective(
     const int kind =
         work_kind_of(c->comm_type ? (int)c->comm_type[n->graph->node[place]] : -1, n->sim->rules);
     const bool is_joint = !r && n->sim->joint && kind >= 0 && n->sim->plans[kind].is_joint;
-    const bool counts = w->splits && !is_joint; /* joint.c says itself who waits */
+    const bool counts = w->splits && !is_joint; /* joint.c reports itself who waits */
     if ((!w->keeps_steps && !counts) || n->sim->code)
         return;
     watch_instance like = {.group = group, .stream = stream, .source = RUN_NONE};
@@ -865,7 +861,7 @@ static void watch_collective(
     if (r && (r->kind == ORR_COLL_BROADCAST || r->kind == ORR_COLL_SCATTER))
         like.source = r->root;
     const fold_lockstep *l = n->sim->lockstep;
-    watch_instance all = like; /* where ranks stand for others: of all collectives like this one */
+    watch_instance all = like; /* with symmetry: of all equivalent collectives */
     /* Under a symmetry members of one collective are simulated in different copies of it: they are
      * counted where all copies meet. */
     if (l && l->symmetry) {
@@ -896,7 +892,7 @@ static void watch_collective(
     w->instances[i].last = step; /* time does not go back */
 }
 
-/* ---- those who stood for others stand for fewer ---- */
+/* ---- reducing the symmetry ---- */
 
 static bool add_hold(struct watch_record *w, uint32_t instance, watch_hold hold)
 {
@@ -908,8 +904,7 @@ static bool add_hold(struct watch_record *w, uint32_t instance, watch_hold hold)
     return true;
 }
 
-/* A collective to which not all members have come: the copies of those who have wait, each in its
- * own. */
+/* An incomplete collective: the copies of members that have arrived wait, each in its own. */
 static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
 {
     struct watch_record *w = s->watch;
@@ -923,7 +918,7 @@ static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
             if (old.group)
                 like.group = fold_group_at(c, old.group, rank);
             like.group = fold_like_of(c, like.group);
-            /* By the symmetry that is kept: that is how members will look it up from now on. */
+            /* By the remaining symmetry: members will look it up that way from now on. */
             like.base = net_sym_home(&c->kept, watch_base_of(s, rank, old.along));
             const uint32_t to = watch_find_instance(w, &like);
             ok = to != RUN_NONE;
@@ -956,7 +951,7 @@ bool watch_multiply(orr_sim *s, const fold_copier *c)
         }
     }
     for (uint32_t i = 0; i < known && ok; i++)
-        /* Only those that somebody waits in: the others have no members to copy. */
+        /* Only those with waiting members: the others have nothing to copy. */
         if (w->instances[i].held != RUN_NONE)
             ok = copy_counter(s, c, i);
     return ok;
@@ -1012,7 +1007,7 @@ const run_observer watch_phase_observer = {
 
 /* ---- one of several parts ---- */
 
-/* All rows exist before parts count in them: so they are in one order. */
+/* All rows exist before parts count in them, so that they have one order. */
 static bool find_all_tallies(const orr_sim *s)
 {
     for (uint32_t r = 0; r < s->npu_count; r++) {
@@ -1038,8 +1033,7 @@ bool watch_create_part(orr_sim *part, const orr_sim *all)
     w->keeps_steps = from->keeps_steps;
     w->keeps_phases = from->keeps_phases;
     w->splits = from->splits;
-    /* Records of ranks are by rank, and each part writes those of its own only: they may be
-     * shared. */
+    /* Records are by rank, and each part writes only its own: they may be shared. */
     w->ranks = from->ranks;
     w->tally_of = from->tally_of;
     w->free_hold = RUN_NONE;
@@ -1070,8 +1064,7 @@ static void add_tallies(struct watch_record *w, const struct watch_record *of)
 
 static void add_bins(watch_traffic_bins *b, watch_traffic_bins *of, uint32_t dims)
 {
-    /* To the wider of the two widths.  Both double from the same start, so bins fit into each
-     * other. */
+    /* To the wider of the two.  Both double from the same start, so bins nest. */
     if (of->shift < b->shift)
         widen_bins(of, dims, b->shift - of->shift);
     else if (b->shift < of->shift)
@@ -1081,7 +1074,7 @@ static void add_bins(watch_traffic_bins *b, watch_traffic_bins *of, uint32_t dim
             b->bytes[k][i] += of->bytes[k][i];
 }
 
-/* A collective of several parts becomes one again. */
+/* Merges the parts of a collective. */
 static bool add_log(struct watch_record *w, const struct watch_record *of)
 {
     const size_t first = w->step_count;
@@ -1098,7 +1091,7 @@ static bool add_log(struct watch_record *w, const struct watch_record *of)
         watch_step step = of->steps[i];
         if (step.instance != RUN_NONE)
             step.instance = to[step.instance];
-        /* Who came before whom is found when the log is read: parts know only their own members. */
+        /* The order of arrival is found when the log is read: parts know only their own members. */
         step.earlier = RUN_NONE;
         w->ranks[step.rank].step_of[step.place] = (uint32_t)w->step_count;
         w->steps[w->step_count++] = step;
@@ -1142,7 +1135,7 @@ bool watch_add_part(orr_sim *all, orr_sim *part)
     return !w->keeps_steps || add_log(w, of);
 }
 
-/* ---- answers ---- */
+/* ---- queries ---- */
 
 uint64_t watch_until(const orr_sim *s, uint32_t rank)
 {
@@ -1165,13 +1158,13 @@ uint64_t watch_busy(const orr_sim *s, uint32_t rank)
     return r->busy + (r->active ? watch_until(s, rank) - r->busy_since : 0);
 }
 
-/* In lock step, of the rank that stands for it. */
+/* In lockstep, the record of its representative. */
 static const watch_rank *rank_record(const orr_sim *s, uint32_t rank)
 {
     return &s->watch->ranks[s->lockstep ? s->lockstep->stands_for[rank] : rank];
 }
 
-/* What has been under way since the last change, up to now. */
+/* Time since the last change, up to now. */
 static uint64_t pending(const orr_sim *s, const watch_rank *r, watch_use use)
 {
     unsigned u = 0;
@@ -1201,7 +1194,7 @@ bool watch_tally_ranks(const orr_sim *s, uint32_t *out)
     const struct watch_record *w = s->watch;
     const uint32_t classes = orr_set_class_count(s->set);
     uint32_t *ranks = orr_alloc(classes, sizeof *ranks);
-    uint32_t *mark = orr_alloc(w->tally_count, sizeof *mark); /* 1 + the class that came last */
+    uint32_t *mark = orr_alloc(w->tally_count, sizeof *mark); /* 1 + the class seen last */
     if (ranks && mark) {
         memset(out, 0, w->tally_count * sizeof *out);
         for (uint32_t r = 0; r < s->npu_count; r++)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_log.c - the log of steps as it is read: rank by rank, each rank's steps in the order in
- * which they began.
+/* watch_log.c - the log of steps as seen by readers: rank by rank, each rank's steps by start.
  *
- * A run writes its log as events come.  In which order things happen within one tick is no fact
- * about the machine, and a folded run does not know it (fold/fold.h): so it is forgotten here.
- * Steps of one tick are in the order of their nodes; members of a collective are in the order in
- * which they came, those of one tick by rank; and what released a step is the step of its rank that
- * ended at this moment: a parent, before one of the same slot, before any other.
+ * A run writes its log in event order.  The order within one tick has no physical meaning, and a
+ * folded run does not know it (fold/fold.h): so it is normalised here.  Steps of one tick are in
+ * the order of their nodes; members of a collective are in order of arrival, ties by rank; and a
+ * step was released by the step of its rank that ended at that moment: preferably a parent, then
+ * one of the same slot, then any other.
  *
- * Cost: linear in the steps, but for those that did not come in order, which are sorted. */
+ * Cost: linear in the steps, except that those out of order are sorted. */
 #include "watch.h"
 
 #include "base/memory/hash.h"
@@ -16,20 +15,18 @@
 
 #include <stdlib.h>
 
-/* ---- Of a folded run, the steps that a log of some ranks needs.
+/* ---- The steps of a folded run needed for a log of some ranks.
  *
- * All steps of the ranks that are asked for.  Of the others what these meet: the other ends of
- * their messages, and the steps in which members come to their collectives; so who was waited for
- * is known as in a log of every rank.  Where members of a class do everything at the same times,
- * the last of them in a group is enough: who came last is asked for, and of those who came together
- * the one with the largest number counts.
+ * All steps of the requested ranks.  Of the others their partners' steps: the other ends of
+ * messages, and the arrivals of members at collectives, so that the cause of a wait is known as in
+ * a full log.  If members of a class do everything at the same times, the last of them in a group
+ * is enough: only the last arrival is needed, and of equal ones the largest rank counts.
  *
- * Collectives of a class are listed by how their group is named, so that a rank is asked once for
- * each of its groups.  Cost: the steps that are picked, the members of the groups that are met, and
- * the steps of every class once. */
+ * Collectives of a class are listed by their reference to the group, so that each group of a rank
+ * is looked up once.  Cost: the steps selected, the members of the groups involved, and the steps
+ * of every class once. */
 
-/* Collectives of a class whose groups are named the same way: by a slot of the class, or by a
- * text. */
+/* Collectives of a class with the same group reference: a slot of the class, or a text. */
 typedef struct bucket {
     uint32_t slot, text;
     uint32_t place; /* of one of them */
@@ -51,21 +48,21 @@ typedef struct picker {
     uint32_t *first_message; /* by class; NONE: none */
     uint32_t *message_next, *message_step;
     size_t message_count, message_room, next_room;
-    const cfg_group **groups; /* that ranks that are asked for are in */
+    const cfg_group **groups; /* groups of requested ranks */
     size_t group_count, group_room;
     orr_map *seen;  /* groups; pairs of ranks */
     bool meets_all; /* and collectives without a group */
-    orr_map *last;  /* of the group that is looked at: class and bucket -> its last member */
+    orr_map *last;  /* of the current group: class and bucket -> its last member */
 } picker;
 
-/* ---- what a class does with others ---- */
+/* ---- communication of a class ---- */
 
 static uint32_t find_bucket(picker *p, uint32_t class_index, const work_graph *g, uint32_t place)
 {
     const uint32_t node = g->node[place];
     const uint32_t *slots = p->s->set->classes[g - p->s->graphs].slot[ORR_HOLE_PG_NAME];
     const uint32_t slot = slots ? slots[node] : 0;
-    /* A hole has no text that ranks share: its slot names the group instead. */
+    /* A hole has no text shared by ranks: its slot identifies the group instead. */
     const uint32_t text =
         slot == 0 && g->t->columns.pg_name ? g->t->columns.pg_name[node] : ORR_NO_NAME;
     uint32_t i = p->first_bucket[class_index];
@@ -132,8 +129,7 @@ static bool list_class(picker *p, uint32_t rank)
 
 /* ---- one step ---- */
 
-/* Of the rank that the source has turned to.  known: only if its collective is that of a rank that
- * was asked for. */
+/* Of the rank selected in the source.  known: only if its collective has a requested rank. */
 static bool add_step(picker *p, size_t k, bool known)
 {
     watch_log *l = p->out;
@@ -143,7 +139,7 @@ static bool add_step(picker *p, size_t k, bool known)
         step.instance =
             known ? watch_known_instance(p->w, &like) : watch_find_instance(p->w, &like);
         if (step.instance == RUN_NONE)
-            /* A collective that nobody who was asked for is in is left out, which is no failure. */
+            /* A collective without a requested rank is left out, which is not a failure. */
             return known;
     }
     if (l->step_count + 1 >= RUN_NONE || !orr_grow(&l->steps, &l->step_room, l->step_count + 1))
@@ -169,7 +165,7 @@ static bool group_at(const picker *p, uint32_t rank, uint32_t place, const cfg_g
     return sys_find_group(&probe, place, g);
 }
 
-/* ---- a rank that is asked for ---- */
+/* ---- a requested rank ---- */
 
 static bool add_phases(picker *p, size_t first)
 {
@@ -253,8 +249,8 @@ static uint32_t member_at(const cfg_group *g, uint32_t i)
     return g ? g->sorted[i] : i;
 }
 
-/* Where members of a class are one for all, the first look finds the last of each.  Collectives of
- * all ranks may go along some dimensions only: then there are several, and all come. */
+/* If members of a class are interchangeable, the first pass finds the last of each.  Collectives of
+ * all ranks may run along some dimensions only: then there are several, and all are included. */
 static bool add_members(picker *p, const cfg_group *g)
 {
     const uint32_t count = g ? g->count : p->s->npu_count;
@@ -294,7 +290,7 @@ static bool add_peers(picker *p, uint32_t rank)
         bool is_new;
         if (peer < 0 || peer >= p->s->npu_count || p->asked[peer])
             continue;
-        /* Complemented, so that pairs of ranks do not meet the ids of groups in the same map. */
+        /* Complemented, so that pairs of ranks do not collide with group ids in the same map. */
         ok = orr_map_put(p->seen, ~((uint64_t)peer << 32 | rank), 1, &is_new);
         if (ok && is_new)
             ok = add_messages_with(p, (uint32_t)peer, rank);
@@ -302,7 +298,7 @@ static bool add_peers(picker *p, uint32_t rank)
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static bool prepare(picker *p)
 {
@@ -333,7 +329,7 @@ static bool add_others(picker *p)
     return ok;
 }
 
-/* The steps that a log with these ranks (NULL: all) needs, in any order.  False: out of memory. */
+/* The steps needed for a log with these ranks (NULL: all), in any order.  False: out of memory. */
 static bool pick_steps(watch_source *src, const bool *asked, watch_log *out)
 {
     picker p = {.src = src, .s = src->s, .w = src->s->watch, .asked = asked, .out = out};
@@ -377,7 +373,7 @@ static int by_start_and_place(const void *a, const void *b, void *all)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* A run on one clock writes steps of a rank in order but for those of one tick: most ranks need no
+/* A run on one clock writes steps of a rank in order except within a tick: most ranks need no
  * sort. */
 static void sort_steps(const watch_log *l, uint32_t *order, uint32_t count)
 {
@@ -388,10 +384,10 @@ static void sort_steps(const watch_log *l, uint32_t *order, uint32_t count)
         }
 }
 
-/* The steps change places: so does whoever names one. */
+/* Steps are permuted, and all references to them are updated. */
 static bool sort_log(const orr_sim *s, struct watch_record *w, watch_log *l)
 {
-    uint32_t *order = orr_alloc(l->step_count, sizeof *order); /* which step comes here */
+    uint32_t *order = orr_alloc(l->step_count, sizeof *order); /* which step goes here */
     uint32_t *to = orr_alloc(l->step_count, sizeof *to);
     uint32_t *next = orr_alloc(s->npu_count, sizeof *next);
     watch_step *steps = orr_alloc(l->step_count, sizeof *steps);
@@ -423,7 +419,7 @@ static bool sort_log(const orr_sim *s, struct watch_record *w, watch_log *l)
     return ok;
 }
 
-/* ---- what released a step ---- */
+/* ---- the cause of a step ---- */
 
 static int by_end(const void *a, const void *b, void *all)
 {
@@ -432,12 +428,11 @@ static int by_end(const void *a, const void *b, void *all)
     return x->end != y->end ? (x->end < y->end ? -1 : 1) : i < k ? -1 : i > k;
 }
 
-/* Steps come in the order of their starts and end in nearly the same order: most stay where they
- * are, and moving the others down is cheaper than a sort, unless there are many. */
+/* Steps are in the order of their starts and end in nearly the same order: insertion sort beats a
+ * full sort, unless many are out of order. */
 static void sort_by_end(watch_step *steps, uint32_t *ended, uint32_t count)
 {
-    /* A bound on what insertion may cost: beyond it the order is no longer nearly that of
-     * starts. */
+    /* A bound on the cost of insertion: beyond it the order is not nearly sorted. */
     uint64_t moves_left = UINT64_C(4) * count;
     for (uint32_t i = 1; i < count; i++) {
         const uint32_t step = ended[i];
@@ -463,7 +458,7 @@ static bool is_parent(const work_graph *g, uint32_t parent, uint32_t child)
     return false;
 }
 
-/* How good an answer `before` is, which ended when `step` began; 0: none. */
+/* How good a cause `before` is, which ended when `step` began; 0: none. */
 static unsigned fit(const watch_log *l, const work_graph *g, uint32_t step, uint32_t before)
 {
     const watch_step *me = &l->steps[step], *other = &l->steps[before];
@@ -471,12 +466,12 @@ static unsigned fit(const watch_log *l, const work_graph *g, uint32_t step, uint
     if (before == step)
         return 0;
     if (is_parent(g, other->place, me->place))
-        /* A parent that took time before one that took none: the chain of what took time is the
-         * path that people ask for. */
+        /* A parent with a duration is preferred to one without: the path should show what took
+         * time. */
         return has_length ? 5 : 4;
     if (!has_length)
-        /* Of steps without length only an earlier one counts, or two of one tick could release each
-         * other. */
+        /* Among steps of zero length only an earlier one counts, or two of one tick could release
+         * each other. */
         return before < step;
     return g->slot[other->place] == g->slot[me->place] ? 3 : 2;
 }
@@ -493,7 +488,7 @@ static void find_causes(const orr_sim *s, watch_log *l, uint32_t rank, uint32_t 
         watch_step *me = &l->steps[first + i];
         unsigned best = 0;
         me->cause = RUN_NONE;
-        /* Both lists are in order of time, so `from` only goes forward: linear for a rank. */
+        /* Both lists are sorted by time, so `from` only advances: linear per rank. */
         while (from < count && l->steps[ended[from]].end < me->start)
             from++;
         for (uint32_t k = from; k < count && l->steps[ended[k]].end == me->start; k++) {
@@ -506,7 +501,7 @@ static void find_causes(const orr_sim *s, watch_log *l, uint32_t rank, uint32_t 
     }
 }
 
-/* Of ranks whose steps are all there. */
+/* For ranks whose steps are complete. */
 static bool find_all_causes(const orr_sim *s, watch_log *l)
 {
     uint32_t most = 0;
@@ -521,7 +516,7 @@ static bool find_all_causes(const orr_sim *s, watch_log *l)
     return ended != NULL;
 }
 
-/* ---- who came to a collective after whom ---- */
+/* ---- order of arrival at a collective ---- */
 
 static int by_start(const void *a, const void *b, void *all)
 {
@@ -557,11 +552,10 @@ static bool chain_members(struct watch_record *w, const watch_log *l)
         }
     for (size_t k = 0; ok && k < w->instance_count; k++)
         first[k + 1] += first[k];
-    for (size_t i = l->step_count;
-         ok && i-- > 0;) /* backwards, taking places from the end of each */
+    for (size_t i = l->step_count; ok && i-- > 0;) /* backwards, filling each from its end */
         if (l->steps[i].instance != RUN_NONE)
             members[--first[l->steps[i].instance + 1]] = (uint32_t)i;
-    /* Now first[k + 1] is where those of k begin. */
+    /* Now first[k + 1] is the start of k's entries. */
     for (size_t k = 0; ok && k < w->instance_count; k++) {
         const size_t from = first[k + 1];
         size_t to = from;
@@ -574,7 +568,7 @@ static bool chain_members(struct watch_record *w, const watch_log *l)
     return ok;
 }
 
-/* Phases of one step are in the order of chunks; a run that goes on knows them by their places. */
+/* Phases of one step are in chunk order; an unfinished run refers to them by index. */
 static int by_chunk(const void *a, const void *b)
 {
     const watch_phase *x = a, *y = b;
@@ -596,7 +590,7 @@ static void sort_phases(watch_log *l)
         }
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 void watch_log_drop(struct watch_record *w)
 {
@@ -610,7 +604,7 @@ void watch_log_drop(struct watch_record *w)
     *l = (watch_log){0};
 }
 
-/* Does it have all that is asked for? */
+/* Does it have everything requested? */
 static bool is_settled(const orr_sim *s, const watch_log *l, uint64_t mark, const bool *asked)
 {
     if (!l->first_step || l->settled != mark)
@@ -631,7 +625,7 @@ static bool keep_asked(const orr_sim *s, watch_log *l, const bool *asked)
     return true;
 }
 
-/* A run whose classes have times of their own names collectives here. */
+/* A class-folded run creates collectives here. */
 static bool forget_instances(const orr_sim *s)
 {
     struct watch_record *w = s->watch;
@@ -660,7 +654,7 @@ bool watch_log_settle(const orr_sim *s, const bool *asked)
     struct watch_record *w = s->watch;
     watch_log *l = &w->log;
     const bool is_folded = s->fold || s->lockstep;
-    /* It changes when the run has gone on: then the log is made anew. */
+    /* Changes when the run has continued: then the log is rebuilt. */
     const uint64_t mark = s->fold ? fold_events(s->fold) : w->step_count;
     if (is_settled(s, l, mark, asked))
         return true;
@@ -671,12 +665,12 @@ bool watch_log_settle(const orr_sim *s, const bool *asked)
                          .phases = w->phases,
                          .phase_count = w->phase_count};
     bool ok = (!is_folded || write_folded(s, l, asked)) && count_steps(s, l) && sort_log(s, w, l);
-    if (!is_folded) { /* also where that has failed: they may have moved */
+    if (!is_folded) { /* also after a failure: they may have moved */
         w->steps = l->steps;
         w->step_room = w->step_count;
     }
     ok = ok && find_all_causes(s, l) && chain_members(w, l);
-    /* A run that goes on names phases by their places. */
+    /* An unfinished run refers to phases by index. */
     if (ok && s->finished == s->npu_count)
         sort_phases(l);
     l->settled = mark;
@@ -685,16 +679,16 @@ bool watch_log_settle(const orr_sim *s, const bool *asked)
     return ok;
 }
 
-/* ---- who stands for whom ---- */
+/* ---- representatives ---- */
 
-/* Places of a trace that name a peer or a group, one for each way of naming one. */
+/* Nodes of a trace with a peer or a group, one per distinct reference. */
 typedef struct met_list {
     uint32_t *places;
     size_t count, room;
     bool is_listed;
 } met_list;
 
-/* A number for how this place names whom it meets; false: it meets nobody. */
+/* A number for this node's reference to its partner; false: it has none. */
 static bool way_of_naming(const orr_sim *s, uint32_t class_index, uint32_t node, uint64_t *way)
 {
     const orr_columns *c = &s->graphs[class_index].t->columns;
@@ -710,8 +704,8 @@ static bool way_of_naming(const orr_sim *s, uint32_t class_index, uint32_t node,
                            : peers  ? (uint32_t)peers[node]
                                     : 0;
     const bool is_slot = slots && slots[node];
-    /* Group, send or receive, and by slot or by value: ways of different kinds never get the same
-     * number. */
+    /* Group, send or receive, and by slot or by value: references of different kinds never get the
+     * same number. */
     *way = (is_slot ? slots[node] : value) << 3 | (uint64_t)is_slot << 2 | (is_group ? 2 : is_send);
     return true;
 }
@@ -740,11 +734,10 @@ static uint64_t mix(uint64_t sum, uint64_t value)
     return orr_hash_mix(sum ^ 0xa0761d6478bd642fu, value + 0xe7037ed1a0b428dbu);
 }
 
-/* One for all collectives without a group, behind those of groups. */
+/* One for all collectives without a group, after those of groups. */
 static size_t group_met(const orr_sim *s, uint32_t rank, uint32_t place)
 {
-    /* A rank that was not simulated has no run_npu: one with what the question needs is made
-     * here. */
+    /* A rank that was not simulated has no run_npu: use a stub with the fields needed. */
     const run_npu probe = {
         .sim = (orr_sim *)s, .rank = rank, .graph = (work_graph *)run_graph_of(s, rank)};
     const cfg_group *g;
@@ -767,20 +760,20 @@ static int64_t peer_at(const orr_sim *s, uint32_t rank, uint32_t place)
                           is_send ? c->comm_dst : c->comm_src, g->node[place]);
 }
 
-/* What the members of each group are, in any order. */
+/* A hash of the members of each group, independent of their order. */
 static void sum_groups(const orr_sim *s, const met_list *lists, const uint32_t *like, uint64_t *of)
 {
     for (uint32_t r = 0; r < s->npu_count; r++) {
         const met_list *l = &lists[orr_set_class_of(s->set, r)];
         for (size_t i = 0; i < l->count; i++)
             if (is_collective(s, r, l->places[i]))
-                /* A sum, which does not depend on the order of members: groups of like members in
-                 * any order are alike. */
+                /* A sum, independent of the order of members: groups with equal members are
+                 * equal. */
                 of[group_met(s, r, l->places[i])] += mix(like[r], i);
     }
 }
 
-/* What a rank is, and whom it talks to. */
+/* A hash of a rank and its partners. */
 static uint64_t sum_of(const orr_sim *s,
                        uint32_t rank,
                        const met_list *l,
@@ -799,8 +792,8 @@ static uint64_t sum_of(const orr_sim *s,
     return sum;
 }
 
-/* Ranks are alike only if those they exchange messages with are, so that a pipeline of them is one,
- * and the members of their groups: times may be equal by chance where others came last. */
+/* Ranks are equal only if their message partners and the members of their groups are, so that a
+ * whole pipeline is equal to another: times may be equal by coincidence. */
 static bool refine(const orr_sim *s, const met_list *lists, uint32_t *like, size_t *count)
 {
     orr_map *first = orr_map_create(0);
@@ -833,8 +826,8 @@ static bool refine_all(const orr_sim *s, uint32_t *like)
         const uint32_t k = orr_set_class_of(s->set, r);
         ok = lists[k].is_listed || list_met(s, k, &lists[k]);
     }
-    /* Classes only become finer, and a pass that makes none finer ends it: at most as many passes
-     * as ranks, mostly two or three. */
+    /* Classes only become finer, and a pass without change ends it: at most as many passes as
+     * ranks, mostly two or three. */
     while (ok && now != before) {
         before = now;
         ok = refine(s, lists, like, &now);
@@ -853,8 +846,7 @@ static uint64_t count_shown(const orr_sim *s, const uint32_t *like)
     return nodes;
 }
 
-/* Those that were simulated together do the same things with the same others, if not at the same
- * times. */
+/* Ranks simulated together do the same with the same partners, if not at the same times. */
 static bool join_classes(watch_source *src, uint32_t *like, uint64_t *apart)
 {
     uint32_t *first = orr_alloc(src->class_count, sizeof *first);
@@ -892,8 +884,7 @@ bool watch_find_alike(
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
         chosen[r] = r;
     for (uint32_t r = 0; ok && weight && r < s->npu_count; r++)
-        /* Of those that are alike the one with the largest weight is shown; equal weights leave the
-         * smallest rank. */
+        /* Of equal ranks the one with the largest weight is shown; ties go to the smallest rank. */
         if (weight[r] > weight[chosen[like[r]]])
             chosen[like[r]] = r;
     for (uint32_t r = 0; ok && r < s->npu_count; r++)
@@ -902,7 +893,7 @@ bool watch_find_alike(
     return ok;
 }
 
-/* ---- whom to ask next ---- */
+/* ---- neighbouring ranks ---- */
 
 bool watch_ask_near(const orr_sim *s, uint32_t rank, uint32_t most, bool *asked)
 {
@@ -913,7 +904,7 @@ bool watch_ask_near(const orr_sim *s, uint32_t rank, uint32_t most, bool *asked)
     uint32_t count = 0;
     if (ok)
         queue[count++] = rank;
-    /* By breadth: the nearest peers first, until there are as many as may be shown. */
+    /* Breadth-first: the nearest peers first, up to the limit. */
     for (uint32_t i = 0; ok && i < count && count <= most; i++) {
         const uint32_t k = orr_set_class_of(s->set, queue[i]);
         ok = lists[k].is_listed || list_met(s, k, &lists[k]);

@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch_served.c - how long requests wait for their tokens, in traces of serving.
+/* watch_served.c - latencies of requests in serving traces.
  *
- * Nodes that make tokens say how many, for how many requests these are the first and the last, and
- * when those requests came (attrs.h).  So means need no list of requests: the time of all first
- * tokens, of all last ones, and of all arrivals are sums over nodes.  Several ranks make the same
- * tokens; each counts for its part, in whole numbers (`share`), so that a sum is the same in
- * whatever order ranks come.
+ * Nodes that generate tokens record how many, for how many requests these are the first and the
+ * last, and when those requests arrived (attrs.h).  So means need no list of requests: the times of
+ * first tokens, last tokens and arrivals are sums over nodes.  Several ranks generate the same
+ * tokens; each counts for its share, in integers (`share`), so that sums do not depend on the order
+ * of ranks.
  *
- * Cost: one test per node where nothing is served; else a look at a table. */
+ * Cost: one test per node without serving; else a table lookup. */
 #include "watch.h"
 
 #include "base/arithmetic.h"
 
 #include "trace/attrs.h"
 
-/* Of one node: tokens it makes; requests whose first, and whose last, are among them; when those
- * came, in sum and the earliest, in us. */
+/* Of one node: tokens generated; requests whose first, and whose last, are among them; sum and
+ * minimum of their arrival times, in us. */
 typedef struct served_mark {
     uint64_t made, first, last, arrivals_us, earliest_us;
 } served_mark;
 
 /* A class whose nodes make tokens. */
 typedef struct served_class {
-    uint32_t *mark_of; /* by place: 1 + which; 0: it makes none */
+    uint32_t *mark_of; /* by node: 1 + which; 0: none */
     served_mark *marks;
     size_t count, room;
     uint64_t ranks; /* that make the same tokens */
-    uint64_t share; /* what one rank of the class counts; all of `ranks` together: `whole` */
+    uint64_t share; /* weight of one rank of the class; all `ranks` together: `whole` */
 } served_class;
 
 struct watch_served {
@@ -45,7 +45,7 @@ static uint64_t number_of(const orr_node *node, orr__attr_key key)
                : 0;
 }
 
-/* How many ranks make the same tokens; 0: the trace says nothing of tokens. */
+/* Number of ranks that generate the same tokens; 0: the trace has no tokens. */
 static uint64_t token_ranks(const orr_trace *t)
 {
     const orr_str name = orr__attr_rows[ORR__ATTR_TOKEN_RANKS].name;
@@ -83,11 +83,10 @@ static bool read_marks(served_class *c, const work_graph *g)
     return true;
 }
 
-/* Shares in whole numbers.  False: no number of them is small enough; no such traces are made. */
+/* Integer shares.  False: they do not fit; such traces are not generated. */
 static bool share_out(struct watch_served *v)
 {
-    /* The least common multiple of all numbers of ranks: every class then counts in whole parts of
-     * it. */
+    /* The least common multiple of all numbers of ranks: every class then has an integer share. */
     v->whole = 1;
     for (uint32_t k = 0; k < v->class_count; k++) {
         const uint64_t n = v->classes[k].ranks;
@@ -164,7 +163,7 @@ void watch_served_count(
     sum->last_ns += ranks * m->last * now_ns;
     sum->arrivals_ns += ranks * m->arrivals_us * 1000;
     sum->end_ns = now_ns > sum->end_ns ? now_ns : sum->end_ns;
-    /* Traces of others may say that requests come later than their tokens. */
+    /* Traces of other programs may have requests that arrive after their tokens. */
     const uint64_t earliest = m->earliest_us < UINT64_MAX / 1000 ? m->earliest_us * 1000 : now_ns;
     if (m->first && now_ns > earliest && now_ns - earliest > sum->longest_ns)
         sum->longest_ns = now_ns - earliest;

@@ -4,8 +4,8 @@
  * A rank has slots: one host operation, one computation and one communication at a time (one of
  * each stream, where a trace has streams), and any number of receives.  After each completion the
  * free nodes are scanned once by ascending id, and each whose slot is available starts; nodes that
- * become free meanwhile wait for the next completion.  Free nodes are kept by slot, so a scan costs
- * what it starts and not what is waiting. */
+ * become free meanwhile wait for the next completion.  Ready nodes are kept by slot, so a scan
+ * costs in proportion to what it starts, not to what waits. */
 #include "workload.h"
 
 #include "fold/fold.h"
@@ -34,8 +34,8 @@ void work_fini(run_npu *n)
 static void make_ready(run_npu *n, uint32_t place)
 {
     orr_bitset_insert(&n->ready[n->graph->slot[place]], place);
-    /* Kept beside the sets, so that a rank with nothing to do is seen without asking each of
-     * them. */
+    /* Kept beside the sets, so that a rank without ready nodes is recognised without checking each
+     * of them. */
     n->ready_count++;
 }
 
@@ -48,15 +48,14 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
     bool ok = n->waiting_for && n->started_at && n->ready;
     if (n->sim->system.track_local_mem)
         ok = (n->tensor_log = mem_tensor_log_create(g->count)) && ok;
-    /* All slots, also those that this graph does not use: run_npu has room for the most. */
+    /* All slots, also those unused by this graph: run_npu has room for the maximum. */
     for (unsigned s = 0; s < WORK_SLOTS; s++)
         n->occupant[s] = RUN_NONE;
     for (unsigned s = 0; s < g->slot_count; s++)
         ok = ok && orr_bitset_init(&n->ready[s], g->count);
     if (!ok)
         return orr_no_memory(err);
-    /* The graph is shared by all ranks of a class; what a rank changes is its own copy of the
-     * counts. */
+    /* The graph is shared by all ranks of a class; a rank modifies its own copy of the counters. */
     memcpy(n->waiting_for, g->parents, g->count * sizeof *g->parents);
     n->result.finished_at = ORR_NEVER;
     for (uint32_t p = 0; p < g->count; p++)
@@ -174,20 +173,19 @@ static void set_free(run_npu *n, uint32_t place)
         run_no_memory(n->sim);
         return;
     }
-    /* Not into the set that is being walked: what becomes free during a pass waits for the next
-     * completion, and a node with a higher id would otherwise start in this one. */
+    /* Not into the set being scanned: a node that becomes ready during a scan waits for the next
+     * completion, and one with a higher id would otherwise start in this scan. */
     n->freed[n->freed_count++] = place;
 }
 
-/* ---- what communication takes from compute ----
+/* ---- compute slowed down by communication ----
  *
- * A node is not slowed while it runs: what it lost is known when it would have ended, and then it
- * goes on for so long.  So no end of a node is ever moved, and a collective that begins costs an
- * addition and not a walk over what computes (docs/design/fluid.md). */
-/* ---- what communication takes from compute ---- */
+ * A node is not slowed while it runs: the time lost is known when it would have ended, and then it
+ * runs on for that long.  So no pending event is ever moved, and the start of a collective costs an
+ * addition instead of a pass over running nodes (docs/design/fluid.md). */
 
-/* Shares in ten-thousandths, so that lost time adds up in integers; at most nine tenths, so that a
- * node ends. */
+/* Shares in ten-thousandths, so that lost time is an integer; at most nine tenths, so that a node
+ * ends. */
 enum { STOLEN_UNIT = 10000, STOLEN_MOST = 9000 };
 
 static uint64_t share_of(double cost)
@@ -209,7 +207,7 @@ static void count_stolen(run_npu *n)
 void work_moving(run_npu *n, bool begins)
 {
     count_stolen(n);
-    /* Modulo 2^32: one less. */
+    /* Modulo 2^32: minus one. */
     n->collectives_moving += begins ? 1 : UINT32_MAX;
 }
 
@@ -217,7 +215,7 @@ void work_message_moves(run_npu *n, uint32_t place)
 {
     if (!n->sim->joint || !(n->sim->system.message_overlap_cost > 0))
         return;
-    /* Made when a rank first needs it: most traces have no messages that cost compute. */
+    /* Allocated on first use: most traces have no messages that slow compute. */
     if (!n->is_moving && !(n->is_moving = orr_alloc(n->graph->count, sizeof *n->is_moving))) {
         run_no_memory(n->sim);
         return;
@@ -234,14 +232,14 @@ static void message_ends(run_npu *n, uint32_t place)
     n->is_moving[place] = false;
 }
 
-/* The node is over: its slot is available, its children may be free. */
+/* The node has ended: its slot is free, its children may be ready. */
 static void release(run_npu *n, uint32_t place)
 {
     const work_graph *g = n->graph;
     if (n->is_moving && n->is_moving[place])
         message_ends(n, place);
     note_end(n, place);
-    /* Receives share a slot that nobody occupies. */
+    /* Receives share a slot that is never occupied. */
     if (n->occupant[g->slot[place]] == place)
         n->occupant[g->slot[place]] = RUN_NONE;
     n->running--;
@@ -260,13 +258,13 @@ static void take_freed(run_npu *n)
     n->freed_count = 0;
 }
 
-/* A receive under the old packet-level front end may be over while it is issued; then all that is
- * free is issued before the issuing goes on (packet-network.md, addendum 1). */
+/* Under the old packet-level front end a receive may end while it is issued; then everything that
+ * is ready is issued first (packet-network.md, addendum 1). */
 void work_node_done(void *npu, uint64_t place)
 {
     run_npu *n = npu;
     const bool was_issuing = n->is_issuing;
-    /* Later events of a rank that has finished are ignored (astra-sim.md 6.1). */
+    /* Later events of a finished rank are ignored (astra-sim.md 6.1). */
     if (n->result.finished_at != ORR_NEVER)
         return;
     take_freed(n);
@@ -277,19 +275,18 @@ void work_node_done(void *npu, uint64_t place)
 
 /* ---- execution by type (astra-sim.md 6.3) ---- */
 
-/* What communication took from this node since it was last asked, in whole ns. */
+/* Time this node lost to communication since the last query, in whole ns. */
 static uint64_t stolen_of(run_npu *n, uint32_t place)
 {
     const uint8_t slot = n->graph->slot[place];
     count_stolen(n);
     const uint64_t lost = (n->stolen - n->stolen_before[slot]) / STOLEN_UNIT;
-    /* What is left of a nanosecond stays for the next question: nothing is lost by rounding. */
+    /* Fractions of a nanosecond stay for the next query: rounding loses nothing. */
     n->stolen_before[slot] += lost * STOLEN_UNIT;
     return lost;
 }
 
-/* A node that was held up goes on until it has made up for it; what it loses meanwhile is less each
- * time. */
+/* A slowed node runs on until it has caught up; the time lost meanwhile shrinks geometrically. */
 void work_compute_ends(void *npu, uint64_t place)
 {
     run_npu *n = npu;
@@ -317,7 +314,7 @@ static void run_for(run_npu *n, uint32_t place, uint64_t duration)
     run_npu_timer(n, duration, work_compute_ends, n, place);
 }
 
-/* How fast this rank is at what the node does. */
+/* The speed of this rank for this kind of node. */
 static double speed_at(const run_npu *n, uint32_t place)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
@@ -350,8 +347,7 @@ work_roofline work_roofline_of(const run_npu *n, int64_t ops, int64_t size)
     const double by_memory = memory * r.intensity;
     r.perf = by_memory < peak ? by_memory : peak;
     r.compute_use = r.perf / peak;
-    /* Bytes per second over those that memory can do: operations per second over operations per
-     * byte. */
+    /* Memory utilisation: (operations per second / operations per byte) / memory bandwidth. */
     r.memory_use = r.perf / r.intensity / memory;
     return r;
 }
@@ -393,7 +389,7 @@ static void roofline(run_npu *n, uint32_t place)
         !node_int(n, place, c->tensor_size, orr__attr_name(ORR__ATTR_TENSOR_SIZE), &size))
         return;
     if (size == 0) {
-        release(n, place); /* over on the spot; its children wait for another completion */
+        release(n, place); /* no duration; its children wait for another completion */
         return;
     }
     const work_roofline r = work_roofline_of(n, ops, size);
@@ -428,11 +424,11 @@ static void point_to_point(run_npu *n, uint32_t place, bool is_send)
     const int64_t tag = run_npu_tag(n, place);
     int64_t size;
     if (!n->sim->rules->needs_peers && peer == ORR_NO_VALUE) {
-        replay_communication(n, place); /* traces converted from PyTorch do not name the peer */
+        replay_communication(n, place); /* traces converted from PyTorch lack the peer */
         return;
     }
-    /* A trace that was given to the wrong rank would otherwise run, and wait for messages that
-     * nobody sends. */
+    /* A trace given to the wrong rank would otherwise run, and wait for messages that nobody
+     * sends. */
     if (own != ORR_NO_VALUE && own != (int64_t)n->rank) {
         run_fail_text(n->sim, n, place, "%s is rank %" PRId64 ", not this rank",
                       orr__attr_name(is_send ? ORR__ATTR_COMM_SRC : ORR__ATTR_COMM_DST), own);
@@ -453,7 +449,7 @@ static void point_to_point(run_npu *n, uint32_t place, bool is_send)
         return;
     }
     const clk_call done = {work_node_done, n, place};
-    /* Below MSG_TAG_SPACE: a node must never meet a message of a collective. */
+    /* Below MSG_TAG_SPACE: a node must never match a message of a collective. */
     const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
     if (is_send)
         work_message_moves(n, place);
@@ -482,7 +478,7 @@ static void collective(run_npu *n, uint32_t place)
     if (n->graph->slot[place] == WORK_SLOT_CPU) {
         run_fail_text(n->sim, n, place, "a collective on the host (is_cpu_op) cannot be simulated");
     } else if (type == ORR_COLL_BROADCAST && (rules->has_no_roots || !has_size(n, place))) {
-        replay_communication(n, place); /* all that the reference does (astra-sim.md 6.3) */
+        replay_communication(n, place); /* as in the reference (astra-sim.md 6.3) */
     } else if (kind < 0) {
         run_fail_text(n->sim, n, place, "comm_type %d is not a collective that can be simulated",
                       type);
@@ -498,7 +494,8 @@ static void execute(run_npu *n, uint32_t place)
     const orr_columns *c = &n->graph->t->columns;
     const uint8_t type = c->type[n->graph->node[place]];
     int64_t size;
-    /* Before replay-only and roofline: who names a chip wants its times wherever it has some. */
+    /* Before replay-only and roofline: a user who names a chip wants its times wherever it has
+     * some. */
     if (n->graph->ticks && n->graph->ticks[place]) {
         run_on_chip(n, place);
         return;
@@ -530,7 +527,7 @@ static void execute(run_npu *n, uint32_t place)
     case ORR_NODE_COMM_COLL:
         collective(n, place);
         break;
-    case ORR_NODE_METADATA: /* what it says was read at the start */
+    case ORR_NODE_METADATA: /* evaluated at the start */
         run_npu_timer(n, n->sim->rules->refuses_tick_zero ? work_replay_time(n, 0) : 0,
                       work_node_done, n, place);
         break;
@@ -542,7 +539,7 @@ static void execute(run_npu *n, uint32_t place)
 
 /* ---- issuing (astra-sim.md 6.1) ---- */
 
-/* The free node with the smallest place not before `from` whose slot is available. */
+/* The ready node with the smallest place >= `from` whose slot is free. */
 static uint32_t next_startable(const run_npu *n, uint32_t from)
 {
     uint32_t best = RUN_NONE;
@@ -550,8 +547,7 @@ static uint32_t next_startable(const run_npu *n, uint32_t from)
         if (n->occupant[s] != RUN_NONE || orr_bitset_is_empty(&n->ready[s]))
             continue;
         const uint32_t place = orr_bitset_next(&n->ready[s], from);
-        /* Slots in turn, the smallest id over all of them: that is the order of one scan by id
-         * (astra-sim.md 6.1). */
+        /* The minimum over all slots: the order of one scan by id (astra-sim.md 6.1). */
         if (place < best)
             best = place;
     }
@@ -580,7 +576,7 @@ static bool has_free_slots(const run_npu *n)
 
 static void close_figures(run_npu *n)
 {
-    /* One more, as the reference divides (astra-sim.md 10.1), and so never by 0. */
+    /* Plus one, as in the reference (astra-sim.md 10.1), which also avoids division by 0. */
     const double total = 1 + (double)n->sum_duration;
     n->result.compute_bound = (double)n->sum_compute_bound / total;
     n->result.compute_use = n->sum_compute_use / total;
@@ -592,7 +588,7 @@ static void report(run_npu *n)
 {
     orr_sim *s = n->sim;
     n->result.finished_at = clk_now(s->clock) - s->rounds.origin;
-    /* Of several steps in a row the last one counts, from when the first rank began it. */
+    /* Of several consecutive steps the last one counts, from its first start on any rank. */
     n->result.wall -= n->result.wall ? s->rounds.origin : 0;
     if (s->fold) {
         fold_rank_end(n);
@@ -609,7 +605,7 @@ static void report(run_npu *n)
         clk_detach(s->clock); /* the old program ends here (packet-network.md 2) */
 }
 
-/* As at the beginning: nothing of its last step is under way. */
+/* As at the start: nothing of its last step is running. */
 static void begin_again(run_npu *n)
 {
     const work_graph *g = n->graph;
@@ -631,8 +627,8 @@ static void issue(run_npu *n)
     while (!n->sim->code && (place = next_startable(n, from)) != RUN_NONE) {
         if (!n->sim->fold || fold_may_start(n, place))
             start(n, place);
-        /* Ever upwards: a node whose slot becomes available behind this place waits for the next
-         * scan, as in the reference. */
+        /* Only upwards: a node before this place whose slot becomes free waits for the next scan,
+         * as in the reference. */
         from = place + 1;
     }
     if (n->sim->fold)
@@ -643,7 +639,7 @@ static void issue(run_npu *n)
 void work_issue(run_npu *n)
 {
     issue(n);
-    /* A loop, as a step of a trace without nodes that take time is over as soon as it is issued. */
+    /* A loop: a step of a trace without nodes that take time ends as soon as it is issued. */
     while (n->ready_count == 0 && n->running == 0 && has_free_slots(n) &&
            n->result.finished_at == ORR_NEVER && !n->sim->code) {
         close_figures(n);

@@ -25,18 +25,17 @@ static inline bool work_is_comm_slot(uint8_t slot)
     return slot == WORK_SLOT_COMM || slot >= WORK_SLOT_STREAMS;
 }
 
-/* What a METADATA node says about process groups (metadata_groups.c). */
+/* Process groups defined by a METADATA node (metadata_groups.c). */
 typedef struct work_group_table work_group_table;
 
-/* How sure the times on a chip are: what 90 % of the errors stay within, of one pass through the
- * graph's computations. */
+/* Uncertainty of the times on a chip: 90 % bounds for one pass through the graph's computations. */
 typedef struct work_spread {
-    double us;              /* of all computations, the host's waits with them */
-    double low_us, high_us; /* that it may be less, and more */
-    double guessed_us;      /* of kernels that none that was measured resembles */
-    double guessed_most_us; /* of the one that takes longest in all */
+    double us;              /* of all computations, including waits for the host */
+    double low_us, high_us; /* possible deviation downwards and upwards */
+    double guessed_us;      /* of kernels unlike any measured one */
+    double guessed_most_us; /* of the one with the largest total time */
     char guessed[120];      /* which; "": there is none */
-    bool has_experts;       /* products of experts, of uneven sizes */
+    bool has_experts;       /* products of experts, with uneven sizes */
 } work_spread;
 
 typedef struct work_graph {
@@ -49,9 +48,9 @@ typedef struct work_graph {
     uint32_t *child;       /* places */
     uint32_t *parents;     /* number of distinct ones, by place */
     uint8_t *slot;         /* work_slot, by place */
-    uint64_t *ticks;       /* by place: on a chip; 0: as recorded.  NULL: there is no chip */
+    uint64_t *ticks;       /* by node: on a chip; 0: as recorded.  NULL: no chip */
     work_spread spread;    /* of ticks */
-    unsigned slot_count;   /* of slots in use, WORK_SLOT_STREAMS at least */
+    unsigned slot_count;   /* slots in use, at least WORK_SLOT_STREAMS */
     /* of a communication slot: the number in the trace; NO_VALUE: any */
     int64_t stream[WORK_SLOTS];
 } work_graph;
@@ -61,16 +60,16 @@ orr_code work_graph_make(const orr_trace *t,
                          work_graph *out,
                          orr_error *err);
 void work_graph_fini(work_graph *g);
-/* How long computations take on a chip (kernel_times.c), of a job of so many ranks.  software NULL:
- * what the trace says.
- * *timed grows by the nodes that have a time now. */
+/* Times computations on a chip (kernel_times.c), for a job of so many ranks.  software NULL: as
+ * recorded in the trace.
+ * *timed is increased by the number of timed nodes. */
 struct orr_chip;
 struct orr_software;
-/* Of a chip that is known by these figures only. */
+/* A chip known only by these peaks. */
 typedef struct work_peaks {
     double flops, bytes_per_s; /* per second, bf16 */
 } work_peaks;
-/* peaks NULL: those of the chip.  memory: its memory is so many times as fast. */
+/* peaks NULL: those of the chip.  memory: speed factor of its memory. */
 orr_code work_graph_time(work_graph *g,
                          const struct orr_chip *chip,
                          const struct orr_software *software,
@@ -80,24 +79,24 @@ orr_code work_graph_time(work_graph *g,
                          uint32_t ranks,
                          uint32_t *timed,
                          orr_error *err);
-/* The same by a model of the caller's (run.h), over what a chip has said. */
+/* The same with the caller's model (run.h), which overrides a chip. */
 struct orr_compute_ops;
 orr_code work_graph_ask(work_graph *g, const struct orr_compute_ops *model, orr_error *err);
 
-/* What a node launches, at the chip's highest clock. */
+/* The kernels of a node, at the chip's highest clock. */
 struct orr_kernel;
 typedef struct work_kernel_sum {
-    double fixed_us, clocked_us; /* that does not, and that does, scale with the clock */
-    double flops;                /* that hold the clock down */
+    double fixed_us, clocked_us; /* independent of the clock, and scaling with it */
+    double flops;                /* that draw power and lower the clock */
     double host_us;
-    double low_us2, high_us2; /* squares of what it may be less and more, 90 % */
+    double low_us2, high_us2; /* squares of the 90 % deviations below and above */
 } work_kernel_sum;
-/* What times them. */
+/* The device that times them. */
 typedef struct work_device {
     const struct orr_chip *chip;
     const struct orr_software *software;
 } work_device;
-/* One kernel more; false: the chip cannot run it. */
+/* Adds a kernel; false: the chip cannot run it. */
 bool work_add_kernel(const work_device *d, const struct orr_kernel *k, work_kernel_sum *out);
 /* A node of which only operations and bytes are known. */
 void work_add_roofline(const work_device *d, double ops, double bytes, work_kernel_sum *out);
@@ -112,15 +111,15 @@ void work_issue(run_npu *n);
 int work_kind_of(int type, const orr_rules_run *rules);
 void work_node_done(void *npu, uint64_t place); /* as an action */
 void work_compute_ends(void *npu,
-                       uint64_t place); /* the same of compute that collectives may hold up */
-/* A collective of this rank begins or ends to move data: what computes meanwhile is slower
+                       uint64_t place); /* the same for compute that may be slowed by collectives */
+/* A collective of this rank starts or stops moving data: computation is slower meanwhile
  * (system.overlap_cost). */
 void work_moving(run_npu *n, bool begins);
-/* From now until the node ends a message of it moves (system.message_overlap_cost). */
+/* A message of the node is in flight until the node ends (system.message_overlap_cost). */
 void work_message_moves(run_npu *n, uint32_t place);
 
 uint64_t work_replay_time(const run_npu *n, uint64_t duration);
-uint64_t work_at_speed(uint64_t duration, double speed); /* of a rank that is not plain */
+uint64_t work_at_speed(uint64_t duration, double speed); /* of a rank with another speed */
 /* A compute node of this many operations on this many bytes. */
 typedef struct work_roofline {
     double intensity, perf, compute_use, memory_use;
@@ -130,7 +129,7 @@ work_roofline work_roofline_of(const run_npu *n, int64_t ops, int64_t size);
 /* ---- process groups from traces (metadata_groups.c) ---- */
 
 orr_code work_read_metadata_groups(orr_sim *s, orr_error *err);
-/* The group that this number means in a trace; false: the trace does not define it.  *out NULL: all
+/* The group with this number in a trace; false: the trace does not define it.  *out NULL: all
  * ranks. */
 bool work_metadata_group(const orr_sim *s,
                          const work_graph *g,

@@ -16,7 +16,7 @@ struct orr_alone {
 
 const orr_alone_op *alone_op_at(size_t index); /* NULL past the last */
 
-/* Where `ranks` ranks lie; 0 as in orr_alone_ask.  oversubscription counts for an all-to-all. */
+/* Placement of `ranks` ranks; 0 as in orr_alone_ask.  oversubscription matters for all-to-all. */
 orr_code alone_shape(const orr_machine *m,
                      const orr_alone_op *op,
                      uint32_t ranks,
@@ -32,9 +32,9 @@ typedef struct alone_row {
 } alone_row;
 
 typedef struct alone_text {
-    const orr_alone_op *op; /* NULL: the text does not say */
-    uint32_t ranks, nodes;  /* 0: it does not say */
-    uint32_t per_node;      /* the most on one of them */
+    const orr_alone_op *op; /* NULL: not in the text */
+    uint32_t ranks, nodes;  /* 0: not in the text */
+    uint32_t per_node;      /* maximum over nodes */
     double bus_over_alg;    /* of its largest row */
     bool reduces;           /* a redop other than "none" */
     bool has_root;

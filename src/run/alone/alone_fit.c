@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alone_fit.c - the constants of a machine from measured rows, and how sure they are.
+/* alone_fit.c - the constants of a machine fitted to measured rows, with intervals.
  *
- * The fit is nccl_fit's.  It is repeated five times with a fifth of the rows left out: what the
- * constants do then is their interval (jackknife), and how far the rows left out lie from the model
- * is the interval of its times. */
+ * The fit is nccl_fit's.  It is repeated five times with a fifth of the rows left out: the
+ * variation of the constants gives their interval (jackknife), and the error on the rows left out
+ * gives the interval of predicted times. */
 #include "alone.h"
 
 #include "base/io/input.h"
@@ -27,10 +27,10 @@
  *         1048576        262144     float     sum      -1    27.37   38.31   67.04      0 ...
  *     # Avg bus bandwidth    : 125.4
  *
- * Columns are found by the names in the header.  Between rows NCCL and launchers may print lines of
- * their own, which begin with no number.  A row that is cut off, that does not go with itself (size
- * / time is not algbw), or a text without its last lines is refused: half an output would shift a
- * fit without a word. */
+ * Columns are found by the names in the header.  Between rows NCCL and launchers may print their
+ * own lines, which do not begin with a number.  A truncated row, an inconsistent one (size / time
+ * is not algbw), and output without its last lines are refused: half an output would silently shift
+ * a fit. */
 
 enum { COLUMNS_MOST = 64, SIZE_FIRST = 0 };
 
@@ -45,7 +45,8 @@ typedef struct reader {
     size_t host_room;
     alone_row *rows;
     size_t room;
-    size_t size, count, redop, root, time, algbw, busbw, columns; /* places; SIZE_MAX: none */
+    /* column indices; SIZE_MAX: none */
+    size_t size, count, redop, root, time, algbw, busbw, columns;
     bool has_header, has_units, has_end;
     alone_text *out;
 } reader;
@@ -317,7 +318,7 @@ void orr_calibration_close(orr_calibration *c)
 
 /* ---- rows ---- */
 
-/* Which operation it was, where the text has no name: by redop, root and busbw over algbw. */
+/* Infers the operation if the text has no name: from redop, root and busbw over algbw. */
 static const orr_alone_op *guess(const alone_text *t)
 {
     const orr_alone_op *found = NULL;
@@ -427,7 +428,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* 90 % of the ratios of each size class; a class with few rows keeps what it had, or all rows'. */
+/* 90 % of the ratios per size class; a class with few rows keeps its old interval, or gets that of
+ * all rows. */
 static orr_code spread(const orr_calibration *c,
                        const double *ratio,
                        nccl_constants *k,
@@ -453,7 +455,7 @@ static orr_code spread(const orr_calibration *c,
 
 typedef struct folded {
     double (*value)[FOLDS]; /* of each knob */
-    double *ratio;          /* of each row, when it was left out */
+    double *ratio;          /* of each row, from the fit without it */
 } folded;
 
 static orr_code fold(orr_calibration *c, const nccl_constants *start, folded *f, orr_error *err)
@@ -481,7 +483,7 @@ static orr_code fold(orr_calibration *c, const nccl_constants *start, folded *f,
     return ORR_OK;
 }
 
-/* Constants that moved, with the jackknife's interval in the logarithm. */
+/* Constants that changed, with the jackknife interval in the logarithm. */
 static orr_code list_items(orr_calibration *c,
                            const nccl_constants *start,
                            const nccl_constants *k,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alone_time.c - a machine, an operation of nccl-tests and bytes to a time: where the ranks lie,
- * and the NCCL model. */
+/* alone_time.c - the time of an nccl-tests operation on a machine: placement of the ranks, then the
+ * NCCL model. */
 #include "alone.h"
 
 #include "base/io/input.h"
@@ -42,9 +42,9 @@ double orr_alone_bus_factor(const orr_alone_op *op, uint32_t ranks)
     return op->in_parts ? part : 1;
 }
 
-/* ---- where the ranks lie ---- */
+/* ---- placement ---- */
 
-/* The NICs that one rank can use: those beside its device, and its share where ranks share. */
+/* Bandwidth of the NICs that one rank can use: those local to its device, or its share. */
 static double out_rate(const orr_machine *m,
                        const orr_alone_op *op,
                        uint32_t per_node,
@@ -96,7 +96,7 @@ orr_code alone_shape(const orr_machine *m,
     *out = (nccl_shape){.ranks = ranks, .nodes = nodes, .most_per_node = per_node};
     out->least_per_node = ranks % per_node ? ranks % per_node : per_node;
     out->up_GBps = m->up == ORR_MACHINE_UP_NONE ? 0 : m->up_GBps;
-    /* Of a mesh only the links to other ranks of the group help. */
+    /* In a mesh only the links to other ranks of the group contribute. */
     if (m->up == ORR_MACHINE_UP_MESH && m->devices > 1 && per_node > 1)
         out->up_GBps *= (double)(per_node - 1) / (m->devices - 1);
     out->up_latency_ns = m->up_latency_ns;
@@ -110,7 +110,7 @@ orr_code alone_shape(const orr_machine *m,
     return ORR_OK;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 orr_code orr_alone_open(const orr_machine *m, orr_alone **out, orr_error *err)
 {

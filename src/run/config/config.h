@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config.h - the input files of a run as typed structs.
  *
- * A reader turns one file into one struct and knows nothing of the simulation that uses it.
- * docs/format/system.md and docs/format/ranks.md have the keys. */
+ * A reader turns one file into one struct, independent of the simulation that uses it.
+ * docs/format/system.md and docs/format/ranks.md list the keys. */
 #ifndef ORR_RUN_CONFIG_H
 #define ORR_RUN_CONFIG_H
 
@@ -13,7 +13,7 @@
 
 #define RUN_NONE UINT32_MAX /* no index */
 
-/* In which order chunks go through the dimensions, and which waiting chunk of a queue is next. */
+/* The order in which chunks pass the dimensions, and which waiting chunk of a queue is next. */
 typedef enum cfg_inter {
     CFG_ASCENDING,
     CFG_ROUND_ROBIN,
@@ -31,7 +31,7 @@ typedef enum cfg_policy { CFG_POLICY_MISSING, CFG_LIFO, CFG_FIFO, CFG_EXPLICIT }
 
 typedef struct cfg_system {
     char *path;
-    bool checks_paths; /* files that it names lie in folders that the user named */
+    bool checks_paths; /* files it names must be in allowed folders (folders.h) */
     cfg_policy policy;
     bool has_optimization, is_bw_aware;
     bool has_endpoint_delay;
@@ -39,15 +39,15 @@ typedef struct cfg_system {
     double local_mem_bw, peak_perf; /* bytes/s, operations/s */
     bool roofline, replay_only, trace_enabled, track_local_mem;
     bool replays_measured;       /* with roofline: nodes without num_ops take their recorded time */
-    double overlap_cost;         /* share of compute speed that collectives beside it take */
-    double message_overlap_cost; /* and each message */
+    double overlap_cost;         /* share of compute speed lost during a collective */
+    double message_overlap_cost; /* and during each message */
     uint64_t splits, active_chunks;
     cfg_inter inter;
     cfg_intra intra;
     bool is_agreed; /* all ranks start the chunks of a collective in the same order */
     uint32_t choice_count[ORR_COLL_COUNT];
     bool has_choices[ORR_COLL_COUNT];
-    bool is_plain[ORR_COLL_COUNT]; /* that of orr_system, where the caller has none */
+    bool is_plain[ORR_COLL_COUNT]; /* default of orr_system, where the caller gives none */
     coll_choice choice[ORR_COLL_COUNT][ORR_NET_DIMS + 1];
     char *custom[ORR_COLL_COUNT]; /* prefix of traces, or NULL */
     char *plan[ORR_COLL_COUNT];   /* instead: path of a plan (coll_plan.h), or NULL */
@@ -75,7 +75,7 @@ typedef struct cfg_group {
     int64_t id;
     uint32_t *members; /* in the order of the file */
     uint32_t *sorted;  /* members ascending */
-    uint32_t *place;   /* of sorted[i] in members */
+    uint32_t *place;   /* index of sorted[i] in members */
     uint32_t count;
 } cfg_group;
 
@@ -85,16 +85,16 @@ typedef struct cfg_groups {
     orr_map *by_id; /* id -> index */
 } cfg_groups;
 
-/* Keys that nobody knows are errors.  The programs that Orrery replaces ignore them, so under their
- * rules each is a remark, up to CFG_NOTES of them. */
+/* Unknown keys are errors.  The programs that Orrery replaces ignore them, so under their rules
+ * each is a note, up to CFG_NOTES of them. */
 enum { CFG_NOTES = 16 };
 typedef struct cfg_notes {
     orr_arena *arena; /* NULL: errors */
     const char *lines[CFG_NOTES];
     size_t count;
 } cfg_notes;
-/* `keys` ends with NULL, `list` is where all of them can be read, unless they are few enough to
- * say; NULL: they are. */
+/* `keys` ends with NULL; `list` names the page that lists them, or is NULL if they are few enough
+ * for the message. */
 orr_code cfg_unknown_key(orr_str key,
                          orr_where w,
                          const char *const *keys,
@@ -102,7 +102,7 @@ orr_code cfg_unknown_key(orr_str key,
                          cfg_notes *notes,
                          orr_error *err);
 
-#define CFG_BUILT_IN "(built in)" /* path of a configuration that is no file */
+#define CFG_BUILT_IN "(built in)" /* path of a configuration without a file */
 orr_code cfg_read_system(
     const orr_sim_options *opt, orr_arena *a, cfg_notes *notes, cfg_system *out, orr_error *err);
 /* Is the first character an opening brace? */
@@ -121,8 +121,8 @@ void cfg_system_fini(cfg_system *c);
 bool cfg_group_sort(cfg_group *g, uint32_t *twice);
 uint32_t cfg_group_index(const cfg_group *g, uint32_t rank); /* in members; NONE: absent */
 
-/* How one rank differs from what the other files say (config_ranks.c): speed factors, and the delay
- * of its start in ns. */
+/* How one rank deviates from the other files (config_ranks.c): speed factors, and the delay of its
+ * start in ns. */
 typedef struct cfg_rank_speed {
     double compute, memory, host;
     uint64_t delay;
@@ -130,7 +130,7 @@ typedef struct cfg_rank_speed {
 extern const cfg_rank_speed cfg_plain_rank; /* all factors 1, no delay */
 
 typedef struct cfg_ranks {
-    cfg_rank_speed *speeds; /* by rank; NULL: all plain */
+    cfg_rank_speed *speeds; /* by rank; NULL: all default */
     orr__link_change *changes;
     size_t change_count;
 } cfg_ranks;

@@ -35,7 +35,7 @@ static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *er
             return orr_fail(err, ORR_EINPUT, &at, "the key \"%s\" is missing; is \"%.*s\" meant?",
                             key, (int)(found.len < 40 ? found.len : 40), found.ptr);
     }
-    /* None of them: perhaps it was meant for a topology, by links. */
+    /* No such key: perhaps the file is a link-level topology. */
     for (uint32_t i = 0; is_map && i < orr_yaml_count(root); i++) {
         const orr_str found = orr_yaml_text(orr_yaml_key(root, i));
         const orr_where at = orr_yaml_where(orr_yaml_key(root, i));
@@ -49,7 +49,7 @@ static orr_code fail_missing(orr_yaml_value root, const char *key, orr_error *er
     return orr_fail(err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
 }
 
-/* "topology: Switch", as the first congestion-aware network had it: one dimension. */
+/* "topology: Switch", as in the first congestion-aware network: one dimension. */
 static bool is_one_shape(orr_yaml_value v, const char *key)
 {
     return strcmp(key, "topology") == 0 && orr_yaml_text(v).len;
@@ -108,7 +108,8 @@ static orr_code take_dimension(orr_yaml_value lists[4],
                                orr_error *err)
 {
     uint64_t npus = 0;
-    const unsigned least = c->dims == 1 ? 1 : 2; /* one alone: the trace of one rank (sim.c) */
+    /* a single rank is allowed only alone: the trace of one rank (sim.c) */
+    const unsigned least = c->dims == 1 ? 1 : 2;
     const orr_yaml_value v = orr_yaml_item(lists[1], k);
     const orr_where at_npus = orr_yaml_where(v);
     const orr_where at_bandwidth = orr_yaml_where(orr_yaml_item(lists[2], k));
@@ -167,7 +168,7 @@ static const char *const early_keys[EARLY_LISTS] = {
     "topologies-per-dim", "units-count",    "link-bandwidth", "link-latency",  "links-count",
     "nic-latency",        "router-latency", "hbm-latency",    "hbm-bandwidth", "hbm-scale"};
 
-/* How many links lie beside each other between two neighbours; 0: too few are given. */
+/* Number of parallel links between two neighbours; 0: too few are given. */
 static uint64_t links_beside(const orr_net_config *c, uint32_t k, uint64_t links)
 {
     const uint32_t peers = c->npus[k] > 1 ? c->npus[k] - 1 : 1;
@@ -184,8 +185,8 @@ static orr_code fail_early(
 }
 
 /* A NIC and a router are part of the latency of a hop, except on a ring, where a message may take
- * several.  The time of the memory counts where it is longer than that of the network: here it must
- * never be. */
+ * several.  Memory time would count if it were longer than that of the network: refuse a file in
+ * which it is. */
 static orr_code take_early_dimension(orr_yaml_value lists[EARLY_LISTS],
                                      uint32_t k,
                                      orr_net_config *c,
@@ -220,7 +221,7 @@ static orr_code take_early_dimension(orr_yaml_value lists[EARLY_LISTS],
     return ORR_OK;
 }
 
-/* Lists from that of NICs on may be left out. */
+/* Lists from that of NICs on are optional. */
 static orr_code take_early_lists(orr_yaml_value root,
                                  orr_yaml_value lists[EARLY_LISTS],
                                  orr_error *err)
@@ -271,7 +272,7 @@ orr_code cfg_parse_network(orr_span bytes, const char *path, orr_net_config *out
     return code;
 }
 
-/* What people write to themselves. */
+/* Keys that people use for comments. */
 static bool is_remark(orr_str key)
 {
     static const char *const words[] = {"comment", "description", "name", NULL};
@@ -323,7 +324,8 @@ orr_code cfg_check_network(orr_span bytes, const char *path, cfg_notes *notes, o
     if (code)
         return code;
     const orr_yaml_value root = orr_yaml_root(y);
-    const bool is_ours = orr_yaml_find(root, "topology", &topology); /* the early form has others */
+    /* the early format has other keys */
+    const bool is_ours = orr_yaml_find(root, "topology", &topology);
     for (uint32_t i = 0; is_ours && i < orr_yaml_count(root) && !code; i++) {
         const orr_str key = orr_yaml_text(orr_yaml_key(root, i));
         if (!is_listed(key, keys) && !is_remark(key))
@@ -481,7 +483,7 @@ static orr_code take_logical(orr_json_value root, orr_net_config *out, orr_error
 {
     orr_json_value v;
     out->dims = 1;
-    out->npus[0] = 1; /* as the reference has it */
+    out->npus[0] = 1; /* as in the reference */
     if (!orr_json_find(root, "logical-dims", &v))
         return ORR_OK;
     const orr_where w = orr_json_where(v);
@@ -496,7 +498,7 @@ static orr_code take_logical(orr_json_value root, orr_net_config *out, orr_error
     return code;
 }
 
-/* A file that is no JSON is a network file, of which only the numbers of ranks count. */
+/* A file that is not JSON is a network file, of which only the numbers of ranks are used. */
 static orr_code read_logical_network(const char *path, orr_net_config *out, orr_error *err)
 {
     orr_net_config c;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_ranks.c - ranks that differ, and links that are slow or failed, from a file (YAML or JSON;
+/* config_ranks.c - heterogeneous ranks, and slow or failed links, from a file (YAML or JSON;
  * docs/format/ranks.md).
  *
- * An entry overrides what earlier ones set for a rank; what it does not set stays. */
+ * An entry overrides the settings of earlier ones for a rank; other settings stay. */
 #include "config.h"
 
 #include "base/arithmetic.h"
@@ -13,8 +13,7 @@
 
 const cfg_rank_speed cfg_plain_rank = {.compute = 1, .memory = 1, .host = 1};
 
-/* Factors outside this range are surely mistakes, and could lead to times that overflow the
- * clock. */
+/* Factors outside this range are certainly mistakes, and could overflow the clock. */
 static const double least_factor = 1e-6, most_factor = 1e6;
 
 /* ---- ranks ---- */
@@ -84,7 +83,7 @@ static orr_code take_device(
     return *out ? ORR_OK : orr_no_memory(err);
 }
 
-/* One, or a list of them. */
+/* A single value or a list. */
 static orr_code take_end(
     orr_yaml_value map, const char *key, orr_arena *a, const char *const **out, orr_error *err)
 {
@@ -123,7 +122,7 @@ static orr_code take_link(orr_yaml_value map, orr_arena *a, orr__link_change *c,
     return orr_yaml_take_bool(map, "failed", &c->is_failed, err);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole file ---- */
 
 static orr_code find_list(orr_yaml_value root, const char *key, orr_yaml_value *out, orr_error *err)
 {

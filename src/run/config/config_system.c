@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  A key that nobody asks for is
- * an error; under the rules of the reference it is ignored, as there.  A value of the wrong kind is
- * an error with its line.  The text of ASTRA-sim 1.0, "key: value" per line, is rewritten as JSON
- * first, line by line (astra-sim.md 13). */
+/* config_system.c - the system file: JSON, keys of astra-sim.md 3.  An unknown key is an error;
+ * under the rules of the reference it is ignored, as there.  A value of the wrong type is an error
+ * with its line.  The text of ASTRA-sim 1.0, "key: value" per line, is rewritten as JSON first,
+ * line by line (astra-sim.md 13). */
 #include "config.h"
 
 #include <orrery/lab/folders.h>
@@ -28,12 +28,12 @@ typedef struct reader {
     cfg_system *c;
     const orr_coll_ops *const *algorithms; /* of the caller, besides ours; NULL: none */
     bool takes_plans;                      /* a custom implementation may be a plan */
-    const char *asked[MOST_KEYS + 1];      /* keys that were looked for */
+    const char *asked[MOST_KEYS + 1];      /* keys that were looked up */
     size_t asked_count;
     orr_error *err;
 } reader;
 
-/* The member with this key, which is then a known one. */
+/* The member with this key, which is then recorded as known. */
 static bool find(reader *r, const char *key, orr_json_value *out)
 {
     size_t i = 0;
@@ -71,7 +71,7 @@ static orr_code take_double(reader *r, const char *key, double scale, double *ou
     return code;
 }
 
-/* Whole numbers may be written as fractions; the reference truncates them. */
+/* Integers may be written as fractions; the reference truncates them. */
 static orr_code take_int(reader *r, const char *key, int64_t *out)
 {
     double d = (double)*out;
@@ -113,8 +113,8 @@ static orr_code take_flag(reader *r, const char *key, bool *out)
     return code;
 }
 
-/* One of a list of words; *out stays when the key is absent.  An empty word in the list stands for
- * an absent key and cannot be written. */
+/* One of a list of words; *out is unchanged if the key is absent.  An empty word in the list stands
+ * for an absent key and cannot be written. */
 static orr_code take_word(
     reader *r, const char *key, const char *const *words, const char *choices, int *out)
 {
@@ -153,7 +153,7 @@ static orr_code fail_algorithm(reader *r, orr_json_value v, const char *key, orr
     return ORR_EINPUT;
 }
 
-/* A list with one algorithm per dimension; of a collective with a root also one for all. */
+/* A list with one algorithm per dimension; for a rooted collective also one for all. */
 static orr_code take_choices(reader *r, orr_collective kind, const char *key)
 {
     orr_json_value list, v;
@@ -253,7 +253,7 @@ static orr_code read_by_node(reader *r, const char *path)
     return code;
 }
 
-/* *out stays when the key is absent. */
+/* *out is unchanged if the key is absent. */
 static orr_code take_path(reader *r, const char *key, char **out)
 {
     orr_json_value v;
@@ -363,8 +363,8 @@ static orr_code take_rest(reader *r)
 
 /* ---- keys that only orrery run reads ----
  *
- * The schedulers, which the reference ignores, and the algorithms of collectives with a root, which
- * it does not have. */
+ * The schedulers, which the reference ignores, and the algorithms of rooted collectives, which it
+ * lacks. */
 
 static orr_code take_schedulers(reader *r)
 {
@@ -384,7 +384,7 @@ static orr_code take_schedulers(reader *r)
         code = take_word(r, "intra-dimension-scheduling", intra,
                          "FIFO, RG, smallestFirst, lessRemainingPhaseFirst", &value);
     c->intra = (cfg_intra)value;
-    /* Ranks that choose their own order may come to wait for each other, as in the reference. */
+    /* Ranks that choose their own order may deadlock, as in the reference. */
     value = c->inter != CFG_ASCENDING || c->intra != CFG_BY_PRIORITY;
     if (!code)
         code = take_word(r, "chunk-order", orders, "own, agreed", &value);
@@ -420,7 +420,7 @@ bool cfg_begins_object(orr_span bytes)
     return i < bytes.len && bytes.ptr[i] == '{';
 }
 
-/* A broken JSON file is still meant to be JSON: only a letter begins the text. */
+/* A broken JSON file is still meant to be JSON: only text begins with a letter. */
 static bool has_text_keys(orr_span bytes)
 {
     size_t i = 0;
@@ -457,7 +457,7 @@ static const struct {
     {"seprate-log", TEXT_NOTHING},
 };
 
-/* Two values have another name today. */
+/* Two values have been renamed since. */
 static orr_str todays_word(orr_str s)
 {
     static const char *const names[][2] = {{"baseline", "ascending"},
@@ -481,7 +481,7 @@ static void put_text(orr_buf *b, orr_str s)
     orr_buf_byte(b, '"');
 }
 
-/* ring_ring_doubleBinaryTree: one for each dimension. */
+/* ring_ring_doubleBinaryTree: one per dimension. */
 static void put_list(orr_buf *b, orr_str s)
 {
     orr_buf_byte(b, '[');
@@ -552,13 +552,13 @@ static orr_code put_line(
                     (int)(key.len < 40 ? key.len : 40), key.ptr);
 }
 
-/* Lines stay where they are, so that messages name them. */
+/* Line numbers are preserved for messages. */
 static orr_code rewrite_text(orr_span bytes, const char *path, orr_buf *out, orr_error *err)
 {
     orr_code code = ORR_OK;
     uint32_t number = 1;
     bool has_any = true;
-    orr_buf_text(out, "{\"local-mem-bw\":500000"); /* what its memory was made with, GB/s */
+    orr_buf_text(out, "{\"local-mem-bw\":500000"); /* the default of that version, GB/s */
     for (size_t at = 0; at < bytes.len && !code; number++) {
         const uint8_t *end = memchr(bytes.ptr + at, '\n', bytes.len - at);
         const size_t len = end ? (size_t)(end - bytes.ptr) - at : bytes.len - at;
@@ -571,9 +571,9 @@ static orr_code rewrite_text(orr_span bytes, const char *path, orr_buf *out, orr
     return !code && out->failed ? orr_no_memory(err) : code;
 }
 
-/* ---- keys that nobody asked for ---- */
+/* ---- unknown keys ---- */
 
-/* Keys of other programs that change nothing here, and what people write to themselves. */
+/* Keys of other programs that have no effect here, and keys that people use for comments. */
 static bool is_harmless(orr_str key)
 {
     static const char *const words[] = {"boost-mode", "comment", "description", "name"};
@@ -671,7 +671,7 @@ static orr_code take_struct(reader *r, const orr_system *s)
                   {ORR_COLL_SCATTER, s->scatter},
                   {ORR_COLL_BARRIER, s->barrier}};
     for (size_t k = 0; k < sizeof rooted / sizeof *rooted && !code; k++)
-        if (rooted[k].list[0]) /* none: as without the key */
+        if (rooted[k].list[0]) /* empty: as if the key were absent */
             code = take_list(r, rooted[k].kind, rooted[k].list, NULL);
     return code;
 }

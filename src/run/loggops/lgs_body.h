@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_body.h - what happens at an event: the engine, compiled into each file that has rules for it.
+/* lgs_body.h - event handling: the engine, compiled into each file that defines rules.
  *
  *     static const lgs_rules mine = {.name = "mine", ...};
  *     static orr_code run(lgs_sim *s, orr_error *err) { return lgs_run_events(s, &mine, err); }
  *
- * Everything is inline, so that what the rules say is known when it is compiled.  docs/spec/goal.md
- * 3.3 has the formulas, 3.4 the order; docs/design/loggops.md says where ours differ and why.  All
- * arithmetic is on 64 bits without sign and wraps, as it does in LogGOPSim. */
+ * Everything is inline, so that the rules are compile-time constants.  docs/spec/goal.md 3.3 has
+ * the formulas, 3.4 the order; docs/design/loggops.md says where ours differ and why.  All
+ * arithmetic is unsigned 64-bit and wraps, as in LogGOPSim. */
 #ifndef ORR_RUN_LGS_BODY_H
 #define ORR_RUN_LGS_BODY_H
 
@@ -14,12 +14,12 @@
 #include "lgs_parts.h"
 
 #define LGS_INLINE static inline __attribute__((always_inline))
-/* The rarer steps stay out of the loop, so that it keeps its registers: 4 % fewer instructions. */
+/* Rare steps stay out of line, so that the loop keeps its registers: 4 % fewer instructions. */
 #define LGS_APART static __attribute__((noinline, unused))
 
 /* ---- order of release (goal.md 3.4) */
 
-/* Sends before receives before calculations, and equal ones as released. */
+/* Sends before receives before calculations, equal ones in order of release. */
 LGS_APART void lgs_sort_batch(lgs_sim *s, lgs_batch *b)
 {
     s->sort_room.len = 0;
@@ -30,7 +30,7 @@ LGS_APART void lgs_sort_batch(lgs_sim *s, lgs_batch *b)
         return;
     }
     memcpy(copy, b->items, b->count * sizeof *copy);
-    /* Three passes and not a sort: it is stable, batches are short, and the kinds are three. */
+    /* Three passes instead of a sort: stable, batches are short, and there are three kinds. */
     uint32_t at = 0;
     for (int kind = ORR_GOAL_SEND; kind <= ORR_GOAL_CALC; kind++) {
         for (uint32_t i = 0; i < b->count; i++) {
@@ -49,15 +49,14 @@ LGS_INLINE uint64_t lgs_issue_time(lgs_sim *s,
     uint64_t at = *lgs_cpu(s, host, n->cpu);
     if (r->kind == ORR_GOAL_SEND)
         at = lgs_max(at, *lgs_send_nic(s, host, n->nic));
-    /* Three lower bounds: its clocks, the end of what it waited for (which may have run on another
+    /* Three lower bounds: its clocks, the end of its predecessor (which may have run on another
      * CPU), and now, since nothing may be issued into the past. */
     return rules->waits_for_release ? lgs_max(at, lgs_max(r->at, s->now)) : at;
 }
 
 LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rules *rules)
 {
-    /* Before the sort: a part that has to put something in between later needs the order of
-     * release. */
+    /* Before the sort: a part that has to insert something later needs the order of release. */
     for (uint32_t i = 0; rules->is_parted && i < b->count; i++)
         b->items[i].order = i & LGS_MOST_ORDER;
     if (b->count > 1) {
@@ -76,8 +75,8 @@ LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rul
             lgs_fold_issue(s, e);
         s->queue.events[e] =
             (lgs_event){.time = is_start ? 0 : lgs_issue_time(s, b->host, &b->items[i], rules),
-                        /* Numbers follow the order of issue, and events of one time leave by
-                         * number: that is the whole of the tie order (goal.md 3.4). */
+                        /* Numbers follow the order of issue, and events at one time run by number:
+                         * that is the whole tie order (goal.md 3.4). */
                         .number = s->events++,
                         .host = b->host,
                         .node = b->items[i].node};
@@ -88,8 +87,8 @@ LGS_INLINE void lgs_issue(lgs_sim *s, lgs_batch *b, bool is_start, const lgs_rul
     }
 }
 
-/* Hosts in ascending order. An event touches its own host and, at most, the one at the other end of
- * a message. */
+/* Hosts in ascending order. An event touches its own host and at most the other end of a
+ * message. */
 LGS_INLINE void lgs_issue_all(lgs_sim *s, const lgs_rules *rules)
 {
     if (s->batches == 2 && s->batch[0].host > s->batch[1].host) {
@@ -103,8 +102,8 @@ LGS_INLINE void lgs_issue_all(lgs_sim *s, const lgs_rules *rules)
 
 /* ---- busy clocks */
 
-/* Which events find the same clocks busy: calculations of a CPU, sends and messages of a CPU and a
- * NIC. */
+/* Events that compete for the same clocks: calculations for a CPU, sends and messages for a CPU and
+ * a NIC. */
 LGS_INLINE lgs_busy *lgs_busy_group(lgs_sim *s,
                                     uint32_t host,
                                     const orr__goal_node *n,
@@ -122,8 +121,8 @@ LGS_APART void lgs_put_off(lgs_sim *s, lgs_busy *g, uint32_t e, uint64_t until)
 {
     lgs_event *ev = &s->queue.events[e];
     ev->time = until;
-    /* Behind the one in the queue.  An event with a smaller number goes into the queue itself and
-     * leads the group: it would have been first in any case. */
+    /* Append to the one in the queue.  An event with a smaller number goes into the queue itself
+     * and leads the group: it would have been first in any case. */
     if (g && ev->number > g->first) {
         lgs_list_push(s->queue.events, &g->waiting, e);
         s->waiting++;
@@ -137,11 +136,11 @@ LGS_APART void lgs_put_off(lgs_sim *s, lgs_busy *g, uint32_t e, uint64_t until)
         s->has_failed = true;
 }
 
-/* The event with that number had its turn: the next of its group may try when the clocks say so. */
+/* The event with that number has run: the next of its group is retried when the clocks are free. */
 LGS_APART void lgs_next_turn(lgs_sim *s, lgs_busy *g, uint64_t number, uint64_t free_at)
 {
     /* Not the leader of its group: it came from outside while the group waits, and the leader will
-     * try when its own time comes. */
+     * be retried in its own time. */
     if (!g || g->first != number)
         return;
     g->first = UINT64_MAX;
@@ -158,7 +157,8 @@ LGS_APART void lgs_next_turn(lgs_sim *s, lgs_busy *g, uint64_t number, uint64_t 
 
 /* ---- costs */
 
-/* What `bytes` more than one cost at G: exact for whole numbers, which wrap; else rounded down. */
+/* Cost of `more` bytes beyond the first at G: exact and wrapping for an integer G; else rounded
+ * down. */
 LGS_INLINE uint64_t lgs_wire_time(const lgs_sim *s, uint64_t more)
 {
     return s->is_G_whole ? more * s->G_whole : lgs_whole((double)more * s->opt.G);
@@ -169,7 +169,7 @@ LGS_INLINE uint64_t lgs_more_bytes(uint64_t size, const lgs_rules *rules)
     return rules->empty_costs_a_byte && size == 0 ? 0 : size - 1;
 }
 
-/* ---- the four kinds of events; true: the event is used up */
+/* ---- the four kinds of events; true: the event is consumed */
 
 LGS_INLINE bool lgs_on_calc(lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules)
 {
@@ -238,11 +238,11 @@ LGS_INLINE bool lgs_on_send(
         lgs_watch_send(s, host, node, now, end, noise);
     if (rules->link_send && s->opt.simple_links && rules->link_send(s, now, host, node, n, err))
         s->has_failed = true;
-    /* The event of the send becomes that of its message: one record for the life of both, and
-     * nothing to allocate in the loop. */
+    /* The event of the send becomes that of its message: one record for the lifetime of both, and
+     * no allocation in the loop. */
     ev->node = node | (uint32_t)LGS_MESSAGE;
     ev->time = now + s->opt.o + s->opt.L;
-    /* A new number, given before those of what the send lets go: its message is issued first. */
+    /* Numbered before the operations released by the send: its message is issued first. */
     ev->number = s->events++;
     if (rules->is_folded)
         lgs_fold_issue(s, e);
@@ -251,14 +251,14 @@ LGS_INLINE bool lgs_on_send(
         lgs_part_send(s, e, n);
     else if (!lgs_queue_push(&s->queue, e))
         s->has_failed = true;
-    /* Above S the send is over when its receive takes it: lgs_end_rendezvous. */
+    /* Above S the send ends when its receive takes it: lgs_end_rendezvous. */
     if (n->size <= s->opt.S)
         lgs_finish(s, host, node, *cpu);
     lgs_next_turn(s, g, number, lgs_max(*cpu, *nic));
     return false;
 }
 
-/* A search of a queue, by whichever way this schedule needs. */
+/* Searches a queue in the cheapest way this schedule permits. */
 LGS_INLINE uint32_t lgs_search_side(lgs_sim *s, lgs_side side, lgs_key key, uint64_t now)
 {
     if (!s->has_wildcards && !s->walks)
@@ -272,7 +272,7 @@ LGS_INLINE uint32_t lgs_search_side(lgs_sim *s, lgs_side side, lgs_key key, uint
     return e;
 }
 
-/* A send that waited for its receiver is over at `when`: its clocks cannot be behind that. */
+/* A send that waited for its receiver ends at `when`: its clocks cannot be earlier. */
 LGS_INLINE void lgs_end_rendezvous(lgs_sim *s,
                                    uint32_t host,
                                    uint32_t node,
@@ -290,8 +290,8 @@ LGS_INLINE void lgs_end_rendezvous(lgs_sim *s,
     lgs_raise(lgs_send_nic(s, host, nic), when);
 }
 
-/* Where messages are not buffered: a receive that finds its message is drawn here, and what was on
- * the wire with its ends swapped (goal.md 3.7).  A buffered message was drawn when it came. */
+/* Without buffering: a receive that finds its message is drawn here, and the time on the wire with
+ * its ends swapped (goal.md 3.7).  A buffered message was drawn on arrival. */
 LGS_APART void lgs_watch_late_recv(lgs_sim *s,
                                    const lgs_event *recv,
                                    const lgs_event *msg,
@@ -339,8 +339,8 @@ LGS_INLINE bool lgs_on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, con
     const orr__goal_node *send = lgs_node(s, msg->host, msg->node);
     if (rules->is_parted)
         lgs_part_meet(s, found, send);
-    /* The send's own size decides whether it waits, and its own CPU and NIC are raised; the
-     * programs replaced here ask the receive (docs/design/loggops.md). */
+    /* The send's own size decides whether it waits, and its own CPU and NIC advance; the replaced
+     * programs use those of the receive (docs/design/loggops.md). */
     const orr__goal_node *asked = rules->asks_the_sender ? send : n;
     const bool is_rendezvous = asked->size > s->opt.S;
     /* Not before it was received by the CPU. */
@@ -395,15 +395,15 @@ LGS_INLINE bool lgs_on_message(
     lgs_event *ev = &s->queue.events[e];
     const uint32_t host = rules->is_folded ? net_sym_home(&s->folding->symmetry, n->peer) : n->peer;
     const uint32_t sender = ev->host;
-    /* Folded, the receiver at home hears from the rank that would send to it, which the sender at
-     * home stands for: the same move takes both. */
+    /* Folded: the receiver at home hears from the rank that would send to it, which the sender at
+     * home represents: the same translation maps both. */
     const uint32_t from =
         rules->is_folded ? net_sym_with(&s->folding->symmetry, n->peer, sender) : sender;
     if (rules->is_folded)
         lgs_fold_touch_host(s, host, false);
     uint64_t *cpu = lgs_cpu(s, host, n->cpu), *nic = lgs_recv_nic(s, host, n->nic);
     lgs_busy *g = lgs_busy_group(s, host, n, 2);
-    /* A message needs CPU and NIC of its receiver at once; until both are free it has not
+    /* A message needs CPU and NIC of its receiver at the same time; until both are free it has not
      * arrived. */
     uint64_t free_at = lgs_max(*cpu, *nic), there = 0;
     const uint64_t now = ev->time, number = ev->number;
@@ -428,7 +428,7 @@ LGS_INLINE bool lgs_on_message(
         if (rules->buffers_messages && s->watch)
             lgs_watch_arrival(s, &s->queue.events[e], LGS_NO_NODE, cpu_bytes, nic_bytes, noise);
         if (rules->buffers_messages)
-            s->queue.events[e].time = *cpu; /* when it has been received by the CPU */
+            s->queue.events[e].time = *cpu; /* when the CPU has received it */
         if (rules->is_parted)
             lgs_part_park(s, e, n);
         if (!lgs_match_add(&s->match, &s->queue, LGS_MESSAGES, key, e))
@@ -438,7 +438,7 @@ LGS_INLINE bool lgs_on_message(
     const uint32_t recv = s->queue.events[found].node;
     if (rules->is_parted)
         lgs_part_meet(s, e, n);
-    /* Before the receive is finished: what the sender lets go has its host's place in the order,
+    /* Before the receive is finished: operations released at the sender are ordered by host,
      * whichever end was noticed first (lgs_issue_all). */
     if (n->size > s->opt.S)
         lgs_end_rendezvous(s, sender, s->queue.events[e].node, n->cpu, n->nic, now, rules);
@@ -457,7 +457,7 @@ LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_err
 {
     const lgs_event *ev = &s->queue.events[e];
     const orr__goal_node *n = lgs_node(s, ev->host, ev->node);
-    /* Kept, as ev may be given back, and used again, before the log needs it. */
+    /* A copy: ev may be freed and reused before it is logged. */
     const uint64_t number = ev->number;
     bool is_used;
     s->now = ev->time;
@@ -484,7 +484,7 @@ LGS_INLINE void lgs_step(lgs_sim *s, uint32_t e, const lgs_rules *rules, orr_err
         lgs_part_log(s, s->now, number);
 }
 
-/* The queue knows a few events ahead what it will need: memory is on its way when they come. */
+/* Prefetch: the queue knows a few events ahead which memory will be needed. */
 LGS_INLINE void lgs_look_ahead(const lgs_sim *s)
 {
     const lgs_event *ev = &s->queue.events[s->queue.far];
@@ -509,8 +509,7 @@ LGS_APART void lgs_start_all(lgs_sim *s, const lgs_rules *rules)
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {
         const orr__goal_node *nodes = s->nodes + s->ranks[host].first_node;
         const uint32_t ops = orr__goal_ops(s->goal, host);
-        /* Those who are stood for issue nothing: their results are copied at the end
-         * (loggops.c). */
+        /* Represented hosts issue nothing: their results are copied at the end (loggops.c). */
         if (rules->is_folded && net_sym_home(&s->folding->symmetry, host) != host)
             continue;
         s->batches = 0;
@@ -536,7 +535,7 @@ LGS_INLINE orr_code lgs_run_events(lgs_sim *s, const lgs_rules *rules, orr_error
     while (!s->has_failed && !lgs_is_stopped(s) && (e = lgs_queue_pop(&s->queue)) != 0) {
         lgs_look_ahead(s);
         lgs_step(s, e, rules, &inner);
-        /* At once: what follows would be computed for nothing, and is thrown away. */
+        /* Stop at once: everything that follows would be discarded. */
         if (rules->is_folded && s->folding->has_lost_order)
             break;
         if (s->opt.prints_progress && rules->after_event)

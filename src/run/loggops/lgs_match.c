@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_match.c - the table of what waits, by host, source and tag (lgs_impl.h). */
+/* lgs_match.c - the table of waiting receives and messages, by host, source and tag
+ * (lgs_impl.h). */
 #include "lgs_impl.h"
 
 #include <orrery/lab/goal.h>
@@ -37,7 +38,7 @@ void lgs_match_fini(lgs_match *m)
     *m = (lgs_match){0};
 }
 
-/* ---- the hash table: an empty queue leaves its slot at once */
+/* ---- the hash table: an empty queue frees its slot at once */
 
 static inline bool is_key(const lgs_slot *s, lgs_key k)
 {
@@ -69,8 +70,8 @@ static bool grow(lgs_match *m)
     return true;
 }
 
-/* Entries behind the hole move up when their own place is not behind it.  No tombstones: queues
- * come and go all the time, and a search must end at the first empty slot. */
+/* Backward-shift deletion.  No tombstones: queues come and go all the time, and a search must end
+ * at the first empty slot. */
 static void empty_slot(lgs_match *m, size_t hole)
 {
     const size_t mask = m->slot_count - 1;
@@ -116,14 +117,14 @@ static void list_remove(lgs_match *m, lgs_side side, uint32_t host, uint32_t e)
 
 bool lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint32_t e)
 {
-    /* At most five of eight slots: probes stay short, and find always meets an empty one. */
+    /* Load factor of at most 5/8: probes stay short, and a search always finds an empty slot. */
     if ((m->used + 1) * 8 > m->slot_count * 5 && !grow(m))
         return false;
     if (m->has_lists && !list_add(m, side, key, e))
         return false;
     lgs_event *events = q->events;
-    /* The order of arrival takes the place of its number, which it has used: it is in no queue of
-     * events any more. */
+    /* Its number is no longer needed, since it is in no event queue: it now holds the order of
+     * arrival. */
     events[e].number = m->arrivals++;
     lgs_slot *s = &m->slots[find(m, key)];
     if (s->last) {
@@ -174,9 +175,9 @@ static bool fits(lgs_key a, lgs_key b)
            (a.tag == b.tag || a.tag == ANY || b.tag == ANY);
 }
 
-/* From the head of the host's list.  What fits first is also the first of its own queue. A search
- * with a wildcard has no single queue to look in, and runs that draw the lengths of queues want
- * every step counted. */
+/* From the head of the host's list.  The first match is also the first of its own queue. A search
+ * with a wildcard has no single queue to look in, and runs that draw queue lengths need every step
+ * counted. */
 static uint32_t walk(const lgs_match *m, lgs_side side, lgs_key key, uint32_t *depth)
 {
     *depth = 0;
@@ -188,9 +189,8 @@ static uint32_t walk(const lgs_match *m, lgs_side side, lgs_key key, uint32_t *d
     return 0;
 }
 
-/* Of the four queues that can hold something for a key without wildcards, the one whose first waits
- * longest. Only with lists: a schedule with wildcards always has them, since keys are needed to
- * find the slot. */
+/* Of the four queues that can match a key without wildcards, the one with the oldest head. Only
+ * with lists: a schedule with wildcards always has them, since keys are needed to find the slot. */
 static uint32_t oldest(const lgs_match *m, const lgs_queue *q, lgs_side side, lgs_key key)
 {
     uint32_t best = 0;

@@ -5,11 +5,10 @@
  *     0         100
  *     10037     161
  *
- * Each rank starts somewhere in the file, by a random number; the file repeats.  An operation is
- * lengthened by what is left of the interruption it starts in, and by each that starts while it
- * runs.  Why a Mersenne Twister: its first draws decide where ranks start, and golden runs have
- * those of seed 12345.
- * */
+ * Each rank starts at a random position in the file; the file repeats.  An operation is lengthened
+ * by the rest of the interruption it starts in, and by each that starts while it runs.  Why a
+ * Mersenne Twister: its first draws are the positions of the ranks, and golden runs have those of
+ * seed 12345. */
 #include "lgs_impl.h"
 
 #include "base/io/input.h"
@@ -81,7 +80,7 @@ static orr_code add_line(struct lgs_noise *n, orr_str line, const orr_where *at,
     return ORR_OK;
 }
 
-/* The line from which on there is no time left. */
+/* The line from which on no time is left. */
 static orr_code fail_sum(const struct lgs_noise *n, const char *path, uint32_t line, orr_error *err)
 {
     const orr_where at = orr_where_line(path, line, 1);
@@ -112,14 +111,14 @@ static orr_code read_lines(struct lgs_noise *n, orr_span bytes, const char *path
     n->length = n->samples[n->count - 1].start;
     for (size_t i = 0; n->samples[i].start < n->length; i++) {
         n->sum += n->samples[i].duration;
-        /* Also what keeps times within 64 bits; the programs that are replaced count on. */
+        /* This also keeps times within 64 bits; the replaced programs do not check. */
         if (!n->is_old && n->sum > n->length)
             return fail_sum(n, path, n->samples[i].line, err);
     }
     return ORR_OK;
 }
 
-/* The first draw is for all ranks together, the others one a rank. */
+/* The first draw is for all ranks together, then one per rank. */
 static void draw_offsets(const lgs_sim *s, struct lgs_noise *n)
 {
     orr_twister t;
@@ -167,7 +166,7 @@ void lgs_noise_close(struct lgs_noise *n)
     orr_free(n);
 }
 
-/* ---- asking */
+/* ---- lookup */
 
 /* The last sample that starts at or before p. */
 static size_t find_sample(const struct lgs_noise *n, uint64_t p)
@@ -202,12 +201,11 @@ static uint64_t noise_within(const struct lgs_noise *n, uint64_t p, uint64_t len
 
 uint64_t lgs_noise_get(struct lgs_noise *n, uint32_t host, uint64_t start, uint64_t length)
 {
-    /* An operation longer than the file meets all of it, again and again; the references do not
-     * come back. */
+    /* An operation longer than the file sees all of it repeatedly; the references loop forever. */
     uint64_t noise = length / n->length * n->sum;
     length %= n->length;
-    /* The operation is placed so that it ends within the file, as the references place it: one that
-     * would reach beyond the end begins elsewhere in it. */
+    /* The operation is placed so that it ends within the file, as in the references: one that would
+     * extend beyond the end begins elsewhere. */
     noise += noise_within(n, (start + n->offset[host]) % (n->length - length), length);
     n->total[host] += noise;
     return noise;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_parts.c - a schedule on several threads, with the results of one (docs/design/loggops.md,
- * "Threads").
+/* lgs_parts.c - a schedule on several threads, with the same results as on one
+ * (docs/design/loggops.md, "Threads").
  *
- * Hosts are dealt out to parts, each a simulation with a queue of its own.  Parts run side by side
- * for a round, then their messages are handed over:
+ * Hosts are distributed over parts, each a simulation with its own queue.  Parts run in parallel
+ * for a round, then exchange messages:
  *
  *     alone    no message leaves its part: one round is the whole run
- *     window   from the first event of all on, for as long as nothing can come from another part: a message takes o + L, and
- *              a large one, whose sender waits, is not over before it has arrived and its receiver is free
- *     tick     the events of one time that are known by now; sends that are over are told to the parts of their senders
+ *     window   from the first event on, while nothing can arrive from another part: a message
+ *              takes o + L, and a large one, whose sender waits, does not end before it has
+ *              arrived and its receiver is free
+ *     tick     the events of one time that are known by now; ends of sends are reported to the
+ *              parts of their senders
  *
- * Events of one time leave by number, and numbers are given out in the order in which events are
- * issued.  So after a round the events of all parts that issued others are merged by time and
- * number, as one thread would have met them, and what they issued is numbered in that order.  In a
- * window an event may meet another one before both have their numbers; within a part provisional
- * ones have the same order.
+ * Events of one time run by number, and numbers follow the order of issue.  So after a round the
+ * events of all parts that issued others are merged by time and number, as one thread would have
+ * run them, and what they issued is numbered in that order.  In a window an event may be compared
+ * with another before both have final numbers; within a part provisional ones have the same order.
  *
- * Where rounds have few events, threads cost more than they give: the rest is for one.  Counts
- * decide that, never a clock.  Invariant: clocks, waits, busy groups and recorded lengths of a host
- * are written by its part only.  Cost: 24 bytes and a comparison per event that issues others. */
+ * If rounds have few events, threads do not pay, and one thread does the rest.  Counts decide that,
+ * never a clock.  Invariant: clocks, waits, busy groups and recorded lengths of a host are written
+ * only by its part.  Cost: 24 bytes and a comparison per event that issues others. */
 #include "lgs_body.h"
 
 #include "base/threads/pool.h"
@@ -26,16 +27,17 @@
 #include <stdlib.h>
 
 enum {
-    LEAST_EVENTS = 1 << 20, /* of a run whose parts run alone without being asked */
-    ROUNDS_ASKED = 512,     /* after so many it is decided whether they pay */
-    ROUND_COSTS = 40,       /* as many events as take as long as parts to meet */
+    LEAST_EVENTS = 1 << 20, /* of a run whose independent parts use threads by default */
+    ROUNDS_ASKED = 512,     /* number of rounds before deciding whether they pay */
+    ROUND_COSTS = 40,       /* cost of a barrier, in events */
     FEW_IN_WINDOW = 1 << 14,
     MANY_IN_WINDOW = 1 << 17,
     FIRST_SPAN = 1000, /* ns */
     STEPS_BETWEEN_LOOKS = 1024
 };
-#define TOO_LONG 0x1p62 /* ns; a run that may take longer has one thread: sums may wrap */
-#define UNEVEN 1.2      /* most work of a part, where hosts that must stay together are dealt out */
+#define TOO_LONG 0x1p62 /* ns; a run that may take longer uses one thread: sums may wrap */
+/* limit on a part's work, relative to the mean, when clusters are distributed */
+#define UNEVEN 1.2
 
 static const lgs_rules parted_rules = {
     .name = "own",
@@ -52,22 +54,22 @@ typedef struct parts {
     uint32_t count;
     uint8_t *part_of;
     uint32_t *less_of, *change_of;
-    bool crosses;   /* messages go from part to part */
-    uint64_t ahead; /* for how long no message arrives */
-    uint64_t span;  /* of a window: `ahead`, or less where that has very many events */
+    bool crosses;   /* messages cross parts */
+    uint64_t ahead; /* minimum time until a message arrives */
+    uint64_t span;  /* of a window: `ahead`, or less if that has too many events */
 
     lgs_mode mode;  /* of this round */
     bool is_ending; /* its second half */
     uint64_t from, to;
     uint64_t rounds, steps, steps_before;
-    /* the most steps of a part, over the rounds since it was last decided whether they pay */
+    /* maximum steps of a part, summed over the rounds since the last decision whether they pay */
     uint64_t longest;
     orr_crew *crew;
 } parts;
 
-/* ---- which host is in which part */
+/* ---- distribution of hosts over parts */
 
-/* Union and find, with paths halved on the way: nearly constant per message. */
+/* Union-find with path halving: nearly constant per message. */
 static uint32_t root_of(uint32_t *up, uint32_t h)
 {
     while (up[h] != h) {
@@ -77,7 +79,7 @@ static uint32_t root_of(uint32_t *up, uint32_t h)
     return h;
 }
 
-/* Hosts that exchange messages of more than `size` bytes; with ANY_SIZE, any. */
+/* Joins hosts that exchange messages of more than `size` bytes; with ANY_SIZE, any. */
 #define ANY_SIZE UINT64_MAX
 
 static void join_hosts(const lgs_sim *s, uint64_t size, uint32_t *up)
@@ -104,7 +106,7 @@ typedef struct cluster {
     uint8_t part;
 } cluster;
 
-/* Equal work by the lowest host: the same parts in every run. */
+/* Ties by the lowest host: the same parts in every run. */
 static int by_work(const void *a, const void *b)
 {
     const cluster *x = a, *y = b;
@@ -113,8 +115,7 @@ static int by_work(const void *a, const void *b)
     return x->root < y->root ? -1 : x->root > y->root;
 }
 
-/* The largest first, each to the part that has the least.  False: some part would have much more
- * than the others. */
+/* Largest first, each to the part with the least work.  False: the parts would be too uneven. */
 static bool deal(const parts *all, const uint32_t *up, cluster *of)
 {
     const lgs_sim *s = all->s;
@@ -123,9 +124,9 @@ static bool deal(const parts *all, const uint32_t *up, cluster *of)
     for (uint32_t h = 0; h < s->hosts; h++)
         of[h] = (cluster){.root = h};
     for (uint32_t h = 0; h < s->hosts; h++) {
-        /* One more than its operations, so that hosts without any are dealt out evenly, too. */
+        /* Plus one, so that hosts without operations are distributed evenly too. */
         const uint64_t ops = (uint64_t)orr__goal_ops(s->goal, h) + 1;
-        of[up[h]].work += ops; /* all know their root */
+        of[up[h]].work += ops; /* all point to their root */
         total += ops;
     }
     for (uint32_t h = 0; h < s->hosts; h++)
@@ -146,7 +147,7 @@ static bool deal(const parts *all, const uint32_t *up, cluster *of)
     return (double)most <= UNEVEN * (double)total / all->count;
 }
 
-/* Blocks of 2^shift hosts by turns; the largest shift: neighbours. */
+/* Round-robin blocks of 2^shift hosts; the largest shift: contiguous ranges. */
 static uint32_t part_by_turns(const parts *all, uint32_t h, uint32_t shift)
 {
     const uint32_t block = h >> shift;
@@ -166,16 +167,16 @@ static bool is_even(const parts *all, uint32_t shift)
     return (double)most <= UNEVEN * (double)total / all->count;
 }
 
-/* Where ranks differ by stage, parts that have some of each have work at the same time.  So blocks
- * are dealt by turns, of the size at which the fewest messages whose sender waits, then the fewest
- * of all, go from part to part. */
+/* If ranks differ by stage, parts with some of each have work at the same time.  So blocks are
+ * distributed round-robin, with the size that minimises first the messages whose sender waits, then
+ * all messages between parts. */
 static bool deal_blocks(const parts *all)
 {
     enum { MOST_SHIFTS = 32 };
     const lgs_sim *s = all->s;
     uint64_t large[MOST_SHIFTS] = {0}, any[MOST_SHIFTS] = {0};
     uint32_t shifts = 0, best = MOST_SHIFTS;
-    /* Only blocks small enough that every part has one. */
+    /* Only block sizes that give every part one. */
     while (shifts < MOST_SHIFTS && (s->hosts - 1) >> shifts >= all->count - 1)
         shifts++;
     for (uint32_t h = 0; h < s->hosts; h++) {
@@ -201,7 +202,7 @@ static bool deal_blocks(const parts *all)
     return best < MOST_SHIFTS;
 }
 
-/* Neighbours, by work: where neither clusters nor blocks come out even. */
+/* Contiguous ranges by work, if neither clusters nor blocks are even. */
 static void cut(const parts *all)
 {
     const lgs_sim *s = all->s;
@@ -215,8 +216,8 @@ static void cut(const parts *all)
     }
 }
 
-/* Hosts that never exchange a message are best apart; then those between which no sender waits;
- * then blocks of them. */
+/* Best is to separate hosts that never exchange a message; then those between which no sender
+ * waits; then blocks. */
 static bool deal_hosts(parts *all)
 {
     const lgs_sim *s = all->s;
@@ -320,7 +321,7 @@ static lgs_part *make_part(const parts *all, uint8_t index)
     bool is_good =
         lgs_queue_init(&own->queue) && lgs_match_init(&own->match, s->hosts, s->match.has_lists);
     if (s->watch && (own->watch = orr_alloc(1, sizeof *own->watch))) {
-        own->watch->sent_at = s->watch->sent_at; /* by host, as clocks are */
+        own->watch->sent_at = s->watch->sent_at; /* by host, like clocks */
         own->watch->longest[0] = s->watch->longest[0];
         own->watch->longest[1] = s->watch->longest[1];
     }
@@ -331,7 +332,7 @@ static lgs_part *make_part(const parts *all, uint8_t index)
     return NULL;
 }
 
-/* As lgs_start_all: numbers by host. */
+/* Like lgs_start_all: numbered by host. */
 static void start(const parts *all)
 {
     lgs_sim *s = all->s;
@@ -361,7 +362,7 @@ static void start(const parts *all)
 
 /* ---- a round of one part */
 
-/* Numbers of the round before are final now; letters come in. */
+/* Numbers of the previous round are final now; read the letters. */
 static void take_letters(const parts *all, lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -394,8 +395,8 @@ static void take_letters(const parts *all, lgs_part *p)
     }
 }
 
-/* First thing in a round and not last in the one before, so that each part does it for itself, on
- * its own thread. */
+/* At the beginning of a round, not at the end of the previous one, so that each part does it on its
+ * own thread. */
 static void settle(const parts *all, lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -403,9 +404,9 @@ static void settle(const parts *all, lgs_part *p)
     for (size_t i = 0; i < p->issued_count && !s->has_failed; i++) {
         const uint32_t e = p->issued[i];
         if (!e || events[e].number != LGS_PROVISIONAL + i)
-            continue; /* of another part, or over and perhaps another one by now */
-        /* In place: provisional numbers of a part are in the order of its final ones, so lists and
-         * heaps that hold the event stay valid. */
+            continue; /* of another part, or freed and perhaps reused */
+        /* In place: provisional numbers of a part have the order of its final ones, so lists and
+         * heaps stay valid. */
         events[e].number = p->final[i];
         if (p->mode == LGS_MODE_TICK)
             s->has_failed |= !lgs_queue_push(&s->queue, e);
@@ -416,8 +417,8 @@ static void settle(const parts *all, lgs_part *p)
             g->first = p->final[g->first - LGS_PROVISIONAL];
     }
     p->group_count = 0;
-    /* Two sets of letters by turns: while a part writes one, the others read the one of the round
-     * before. */
+    /* Two alternating sets of letters: while a part writes one, the others read that of the
+     * previous round. */
     p->is_odd = !p->is_odd;
     for (uint32_t i = 0; i < all->count; i++) {
         clear_letters(&p->letters[p->is_odd][i]);
@@ -425,7 +426,7 @@ static void settle(const parts *all, lgs_part *p)
     }
 }
 
-/* When the first large message of another part may be over. */
+/* Earliest end of a large message from another part. */
 static void look_at_large(lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -469,18 +470,18 @@ static void run_round(const parts *all, lgs_part *p)
     p->ended_from = p->issued_count;
     p->next = lgs_queue_first(&s->queue);
     lgs_min(&p->next, p->kept_first);
-    /* The bound is only looked at again when it has been reached: until then it is a lower bound,
-     * and good enough to end windows. */
+    /* The bound is updated only when it has been reached: until then it is a valid lower bound,
+     * good enough to end windows. */
     if (p->large_from <= all->from)
         look_at_large(p);
 }
 
-/* ---- sends that are over, told by other parts
+/* ---- ends of sends reported by other parts
  *
- * The events of this part in the same tick have happened, some of which come after the one that
- * ended the send.  To them it makes no difference: the clocks of the sender are raised to now only.
- * What the send lets go does depend on them: a receive is issued for when its CPU was free then;
- * and an operation that waited for one of those events, too, is let go by the later of the two. */
+ * The events of this part in the same tick have run, some of which come after the one that ended
+ * the send.  They are not affected: the clocks of the sender advance to now only.  But what the
+ * send releases does depend on them: a receive is issued for when its CPU was free at that point,
+ * and an operation that also waited for one of those events is released by the later of the two. */
 
 void lgs_part_less(lgs_sim *s, const lgs_batch *b, uint64_t place)
 {
@@ -499,9 +500,9 @@ void lgs_part_less(lgs_sim *s, const lgs_batch *b, uint64_t place)
     p->less[at] = (lgs_less){place, p->number, b->host, b->count, at};
 }
 
-/* An operation is let go by the later of its last two edges.  If an event of this part with a
- * larger number took an edge of it in this tick, that event would have let it go on one thread, and
- * its number gives the place. */
+/* An operation is released by the later of its last two edges.  If an event of this part with a
+ * larger number met an edge of it in this tick, that event would have released it on one thread,
+ * and its number determines the position. */
 static lgs_issue_key key_of(const lgs_part *p, uint32_t host, const lgs_ready *r)
 {
     const uint64_t place = p->sim.ranks[host].first_node + r->node;
@@ -517,8 +518,8 @@ static lgs_issue_key key_of(const lgs_part *p, uint32_t host, const lgs_ready *r
 static uint64_t cpu_after(lgs_part *p, uint32_t host, uint8_t cpu, uint64_t number)
 {
     uint64_t free_at = *lgs_cpu(&p->sim, host, cpu);
-    /* From the latest change back: the oldest of those that came after the event has kept what the
-     * clock was then. */
+    /* From the latest change backwards: the oldest one after the event recorded the clock at that
+     * point. */
     for (uint32_t i = p->change_of[host]; i && p->changes[i - 1].number > number;
          i = p->changes[i - 1].previous)
         if (p->changes[i - 1].cpu == cpu)
@@ -570,8 +571,8 @@ static int by_key(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Let go by earlier or later events of the tick: into their order. Endings come by the event that
- * ended them, but what they let go may belong to a later event of the tick (key_of). */
+/* Sorts by the event of the tick that released them. Endings arrive by the event that ended them,
+ * but what they release may belong to a later event of the tick (key_of). */
 static void sort_ended(lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -617,8 +618,8 @@ static void end_sends(const parts *all, lgs_part *p)
     lgs_min(&p->next, p->kept_first);
 }
 
-/* Numbers are the part's own here.  They order events within the part only, which is all they are
- * needed for when no message leaves it. */
+/* Numbers are local to the part.  They order events within the part, which is all that is needed if
+ * no message leaves it. */
 static void run_alone(const parts *all, lgs_part *p)
 {
     lgs_sim *s = &p->sim;
@@ -660,7 +661,7 @@ static bool make_room(const parts *all)
     return true;
 }
 
-/* What one event recorded. */
+/* The records of one event. */
 static bool record(lgs_watch *to,
                    const lgs_watch *from,
                    const lgs_recorded *since,
@@ -681,12 +682,12 @@ static bool record(lgs_watch *to,
     return true;
 }
 
-/* A merge of sorted logs, one per part.  The first and the second of them are known, so that a run
- * of events of one part costs one comparison each and no search. */
+/* A merge of sorted logs, one per part.  The first and the second are known, so that a run of
+ * events from one part costs one comparison each and no search. */
 typedef struct cursor {
     lgs_part *p;
     size_t at, end;
-    uint64_t time, number, order; /* of the entry it stands at; in a tick: number, sub and order */
+    uint64_t time, number, order; /* of its current entry; in a tick: number, sub and order */
 } cursor;
 
 static inline bool is_before(const cursor *a, const cursor *b)
@@ -720,13 +721,13 @@ static inline void stand_at_log(cursor *c)
         return;
     const lgs_logged *l = &c->p->log[c->at];
     c->time = l->time;
-    /* Numbers of this round that events of this round have: they are final by the time the merge
-     * comes to them, since whoever issued them came before. */
+    /* Numbers given in this round are final by the time the merge reaches them, since their issuers
+     * came before. */
     c->number = l->number < LGS_PROVISIONAL ? l->number : c->p->final[l->number - LGS_PROVISIONAL];
 }
 
-/* The events of all parts as one thread would have met them: what they issued gets its numbers, in
- * a tick elsewhere. */
+/* Merges the events of all parts in the order of one thread and numbers what they issued; in a
+ * tick, numbering is separate. */
 static bool merge_logs(const parts *all, bool gives_numbers)
 {
     lgs_sim *s = all->s;
@@ -765,14 +766,14 @@ static inline void stand_at_key(cursor *c)
     c->order = c->p->keys[c->at].order;
 }
 
-/* What a tick issued: first by its events, then by sends that were over. */
+/* What a tick issued: first by its events, then by ended sends. */
 static void merge_keys(const parts *all)
 {
     cursor c[2 * LGS_MOST_PARTS];
     const uint32_t count = 2 * all->count;
     for (uint32_t i = 0; i < all->count; i++) {
         lgs_part *p = all->list[i];
-        /* Two sorted lists per part: what its events issued, and what endings let go. */
+        /* Two sorted lists per part: issued by its events, and released by endings. */
         c[2 * i] = (cursor){.p = p, .end = p->ended_from};
         c[2 * i + 1] = (cursor){.p = p, .at = p->ended_from, .end = p->issued_count};
         stand_at_key(&c[2 * i]);
@@ -808,8 +809,8 @@ static void gather_queue(lgs_sim *s, lgs_part *p)
     }
 }
 
-/* By group, from the part that has its host: waiting lists are of events, and events have other
- * places in the one queue. */
+/* By group, from the part that has its host: lists of events are rebuilt, since indices differ in
+ * the single queue. */
 static void gather_busy(lgs_sim *s, const parts *all)
 {
     const size_t cpus = (size_t)s->hosts * s->cpus;
@@ -841,7 +842,7 @@ static int by_arrival(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* In order of arrival, which is that of each host. */
+/* In order of arrival, which is kept per host. */
 static void gather_matches(lgs_sim *s, lgs_part *p)
 {
     const lgs_match *m = &p->sim.match;
@@ -884,7 +885,7 @@ static void gather(parts *all)
     if (s->has_failed)
         return;
     for (uint32_t i = 0; i < all->count && all->mode != LGS_MODE_ALONE; i++)
-        settle(all, all->list[i]); /* what was kept back is in a queue */
+        settle(all, all->list[i]); /* flush what was held back */
     for (uint32_t i = 0; i < all->count && all->mode != LGS_MODE_ALONE; i++)
         take_letters(all, all->list[i]);
     s->has_failed = has_failed(all);
@@ -900,9 +901,9 @@ static void gather(parts *all)
     gather_busy(s, all);
 }
 
-/* ---- all of it */
+/* ---- the whole run */
 
-/* Where the first event is, and how far parts can go from there. */
+/* The time of the first event, and how far parts can run from there. */
 static bool plan_round(parts *all)
 {
     uint64_t from = UINT64_MAX, large = UINT64_MAX;
@@ -919,8 +920,8 @@ static bool plan_round(parts *all)
     }
     if (from == UINT64_MAX)
         return false;
-    /* A large message that waits for its receive may be over at any event of its receiver's part:
-     * then only ticks are safe.  So they are where windows have no length (o + L is 0). */
+    /* A large message that waits for its receive may end at any event of its receiver's part: then
+     * only ticks are safe.  The same holds if windows have no length (o + L is 0). */
     const bool is_tick = is_parked || large <= from || !all->span;
     all->mode = is_tick ? LGS_MODE_TICK : LGS_MODE_WINDOW;
     all->from = from;
@@ -939,7 +940,7 @@ static bool has_endings(const parts *all)
     return false;
 }
 
-/* Very many events in a window would make long lists, and a long wait for a stop. */
+/* Too many events in a window would make long lists, and a long wait for a stop. */
 static void fit_span(parts *all, uint64_t steps)
 {
     if (all->mode != LGS_MODE_WINDOW)
@@ -966,7 +967,7 @@ static bool one_round(parts *all)
            merge_logs(all, all->mode == LGS_MODE_WINDOW);
 }
 
-/* Steps of all parts; those of the busiest in this round are added up, too. */
+/* Steps of all parts; those of the busiest in this round are also accumulated. */
 static uint64_t count_steps(parts *all)
 {
     uint64_t steps = 0, most = 0;
@@ -980,18 +981,18 @@ static uint64_t count_steps(parts *all)
     return steps;
 }
 
-/* What one thread does in `steps` takes the busiest parts, the merge and the meetings less. */
+/* Compares one thread's work with that of the busiest parts, the merge and the barriers. */
 static bool pays(const parts *all, uint64_t rounds)
 {
     const uint64_t steps = all->steps - all->steps_before, least = all->s->opt.least_per_round;
     if (least)
         return steps >= least * rounds;
-    /* In events: the busiest parts one after the other, the merge, the meetings; against nine
-     * tenths of what one thread would do, so that a doubtful gain is no reason. */
+    /* In events: busiest parts, merge and barriers must be below nine tenths of one thread's work,
+     * so that a doubtful gain does not count. */
     return all->longest + steps / 8 + rounds * ROUND_COSTS < steps / 10 * 9;
 }
 
-/* Rounds until nothing is left; *is_done: false where the rest is for one thread. */
+/* Rounds until nothing is left; *is_done false: one thread must do the rest. */
 static void run_rounds(parts *all, orr_progress *progress, bool *is_done)
 {
     lgs_sim *s = all->s;
@@ -1040,10 +1041,10 @@ static bool make_all(parts *all, uint32_t count)
     for (uint32_t i = 0; i < count; i++)
         if (!(all->list[i] = make_part(all, (uint8_t)i)))
             return false;
-    /* Without messages between them parts have no reason to meet; a quarter of the range leaves
-     * room to add. */
+    /* Without messages between parts no barrier is needed; a quarter of the range leaves room for
+     * sums. */
     all->ahead = all->crosses ? s->opt.o + s->opt.L : UINT64_MAX / 4;
-    /* Short at first, then doubled (fit_span): how many events a nanosecond has is not known
+    /* Short at first, then doubled (fit_span): the number of events per nanosecond is not known
      * yet. */
     all->span = all->ahead / 8 < FIRST_SPAN ? all->ahead / 8 : FIRST_SPAN;
     if (!all->span && all->ahead)
@@ -1074,7 +1075,7 @@ static bool is_short(const lgs_sim *s)
     return sum < TOO_LONG;
 }
 
-/* How many threads; 1: it is not parted, and *why says what stands against it. */
+/* Number of threads; 1: no parts, and *why gives the reason. */
 static uint32_t count_parts(const lgs_sim *s, const char **why)
 {
     uint32_t count = s->opt.threads;
@@ -1108,7 +1109,8 @@ orr_code lgs_run_parts(lgs_sim *s, bool *is_done, orr_error *err)
         return orr_no_memory(err);
     }
     if (!s->opt.threads &&
-        (all.crosses || s->watch)) { /* rounds do not pay by themselves (docs/design/loggops.md) */
+        /* off by default: rounds may not pay (docs/design/loggops.md) */
+        (all.crosses || s->watch)) {
         drop_all(&all);
         return ORR_OK;
     }

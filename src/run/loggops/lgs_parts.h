@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_parts.h - what an event of one part of the hosts does that concerns the other parts
- * (lgs_parts.c).
+/* lgs_parts.h - effects of an event on other parts (lgs_parts.c).
  *
- * In a window a part runs by itself: events that it issues have provisional numbers, which grow
- * from LGS_PROVISIONAL on and become final when the window is over.  In a tick, what is issued is
- * kept back until its number is final. */
+ * In a window a part runs independently: events that it issues have provisional numbers, from
+ * LGS_PROVISIONAL on, which become final after the window.  In a tick, issued events are held back
+ * until their numbers are final. */
 #ifndef ORR_RUN_LGS_PARTS_H
 #define ORR_RUN_LGS_PARTS_H
 
@@ -15,44 +14,44 @@
 enum { LGS_MOST_PARTS = 64 };
 
 typedef enum lgs_mode {
-    LGS_MODE_ALONE, /* no message leaves its part: numbers are the part's own */
-    LGS_MODE_WINDOW, /* nothing from another part can arrive or be over before the end of the window */
+    LGS_MODE_ALONE,  /* no message leaves its part: numbers are local */
+    LGS_MODE_WINDOW, /* nothing from another part can arrive or end before the end of the window */
     LGS_MODE_TICK    /* the events of one time that are known by now */
 } lgs_mode;
 
-/* An event that issued others, or of which something is recorded. */
+/* An event that issued others, or has records. */
 typedef struct lgs_logged {
     uint64_t time, number;
-    uint32_t issued; /* by it and those before it */
+    uint32_t issued; /* cumulative */
 } lgs_logged;
 
-typedef struct lgs_recorded { /* by it and those before it */
+typedef struct lgs_recorded { /* cumulative */
     size_t spans, searches, pairs;
 } lgs_recorded;
 
-/* Which place an issued event has among those of one tick: by the event that issued it, by host, by
- * what it is and when it was let go. */
+/* Position of an issued event among those of one tick: by issuing event, host, kind and time of
+ * release. */
 typedef struct lgs_issue_key {
     uint64_t number;
     uint64_t order;
     uint32_t sub; /* 0: the message of a send; else 1 + the host */
 } lgs_issue_key;
 
-/* In a tick: an operation that has an edge less.  Should a send that is over in the same tick turn
- * out to be its last edge although that came before, this event lets it go. */
+/* In a tick: an operation has one dependency fewer.  If a send that ends in the same tick turns out
+ * to be its last dependency although it comes earlier, this event releases it. */
 typedef struct lgs_less {
     uint64_t place, number;
-    uint32_t host, order, tie; /* order: place in its batch; tie: by when it was noted */
+    uint32_t host, order, tie; /* order: index in its batch; tie: by when it was recorded */
 } lgs_less;
 
-/* In a tick: what the clock of a CPU was before an event changed it. */
+/* In a tick: the clock of a CPU before an event changed it. */
 typedef struct lgs_change {
     uint64_t number, before;
-    uint32_t host, previous; /* 1 + the change of that host before; 0: none */
+    uint32_t host, previous; /* 1 + the previous change of that host; 0: none */
     uint8_t cpu;
 } lgs_change;
 
-/* A message to another part; a send of another part that is over. */
+/* A message to another part, or the end of one of its sends. */
 typedef struct lgs_letter {
     uint64_t time, number;
     uint32_t host, node;
@@ -75,20 +74,20 @@ typedef struct lgs_endings {
     size_t count, room;
 } lgs_endings;
 
-/* A large message from another part: its sender waits, so its end must be known there at once. */
+/* A large message from another part: its sender waits, so its end must be reported at once. */
 enum { LGS_STATE_NONE, LGS_STATE_QUEUED, LGS_STATE_PARKED };
 
 typedef struct lgs_part {
-    /* its queue, its waiting messages; clocks and counts of edges are those of all, by host */
+    /* its queue and waiting messages; clocks and edge counts are shared, by host */
     lgs_sim sim;
     const uint8_t *part_of; /* by host */
     uint8_t index;
     lgs_mode mode;
-    bool is_odd;     /* which of the two sets of letters is written */
-    bool has_erred;  /* something happened in a window that must not */
-    uint64_t number; /* of the event that runs */
+    bool is_odd;     /* which of the two sets of letters is being written */
+    bool has_erred;  /* an event in a window violated its assumptions */
+    uint64_t number; /* of the running event */
 
-    uint32_t *issued; /* by provisional number: the event; 0: it went to another part */
+    uint32_t *issued; /* by provisional number: the event; 0: sent to another part */
     lgs_issue_key *keys;
     uint64_t *final; /* numbers */
     size_t issued_room, key_room, final_room, issued_count, ended_from;
@@ -97,11 +96,11 @@ typedef struct lgs_part {
     lgs_change *changes;
     uint32_t *change_of; /* by host, of all parts: 1 + the last change */
     size_t less_count, less_room, change_count, change_room;
-    uint64_t kept_first; /* the earliest that is kept back */
+    uint64_t kept_first; /* the earliest of those held back */
     lgs_logged *log;
     lgs_recorded *recorded;
     size_t log_count, log_room, recorded_room;
-    lgs_busy **groups; /* whose first has a provisional number */
+    lgs_busy **groups; /* whose leader has a provisional number */
     size_t group_count, group_room;
 
     lgs_letters letters[2][LGS_MOST_PARTS]; /* by receiver */
@@ -110,9 +109,9 @@ typedef struct lgs_part {
     uint8_t *state; /* by event */
     uint32_t *large;
     size_t state_room, large_count, large_room;
-    uint64_t parked;     /* large messages of other parts that wait for their receive */
-    uint64_t large_from; /* none of those in the queue is over before */
-    uint64_t next;       /* what it will do first */
+    uint64_t parked;     /* large messages from other parts that wait for their receive */
+    uint64_t large_from; /* lower bound on the end of those in the queue */
+    uint64_t next;       /* time of its first event */
     uint64_t steps, steps_before;
 } lgs_part;
 
@@ -147,8 +146,8 @@ static inline void lgs_part_begin(lgs_sim *s, const lgs_event *ev, const orr__go
     p->change_of[host] = (uint32_t)p->change_count;
 }
 
-/* Sends before receives before calculations, then as they were let go; between them what an event
- * would have let go had it known more. */
+/* Sends before receives before calculations, then in order of release; in between those released by
+ * an ending that was reported late. */
 static inline uint64_t lgs_part_place(uint32_t kind, uint32_t order, bool is_let_go, uint32_t tie)
 {
     return (uint64_t)kind << 62 | ((uint64_t)order * 2 + is_let_go) << 28 | (tie & 0xfffffffu);
@@ -159,7 +158,7 @@ static inline uint64_t lgs_part_order(const lgs_ready *r)
     return lgs_part_place(r->kind, r->order, true, 0);
 }
 
-/* The event that has just got a number; 0: it goes to another part.  False: out of memory. */
+/* Records the event that was just numbered; 0: it goes to another part.  False: out of memory. */
 static inline bool lgs_part_keep(lgs_part *p, uint32_t e, lgs_issue_key key)
 {
     const size_t at = p->issued_count;
@@ -215,7 +214,7 @@ static inline void lgs_part_send(lgs_sim *s, uint32_t e, const orr__goal_node *n
     lgs_event_give(&s->queue, e);
 }
 
-/* A send that waited for its receiver is over; true: that is up to another part. */
+/* A send that waited for its receiver has ended; true: another part handles it. */
 static inline bool lgs_part_end(
     lgs_sim *s, uint32_t host, uint32_t node, uint8_t cpu, uint8_t nic, uint64_t when)
 {
@@ -236,7 +235,7 @@ static inline bool lgs_part_is_large(const lgs_sim *s, uint32_t sender, const or
     return n->size > s->opt.S && !lgs_part_has(s->part, sender);
 }
 
-/* A message waits for its receive from now on. */
+/* A message starts waiting for its receive. */
 static inline void lgs_part_park(lgs_sim *s, uint32_t e, const orr__goal_node *n)
 {
     if (!lgs_part_is_large(s, s->queue.events[e].host, n))
@@ -245,7 +244,7 @@ static inline void lgs_part_park(lgs_sim *s, uint32_t e, const orr__goal_node *n
     s->part->parked++;
 }
 
-/* A message meets its receive. */
+/* A message matches its receive. */
 static inline void lgs_part_meet(lgs_sim *s, uint32_t e, const orr__goal_node *n)
 {
     if (!lgs_part_is_large(s, s->queue.events[e].host, n))
@@ -254,7 +253,7 @@ static inline void lgs_part_meet(lgs_sim *s, uint32_t e, const orr__goal_node *n
     s->part->state[e] = LGS_STATE_NONE;
 }
 
-/* The first of those that wait for the same clocks is another one. */
+/* The leader of a busy group has changed. */
 static inline void lgs_part_group(lgs_sim *s, lgs_busy *g)
 {
     lgs_part *p = s->part;
@@ -266,7 +265,7 @@ static inline void lgs_part_group(lgs_sim *s, lgs_busy *g)
         s->has_failed = true;
 }
 
-/* An event is over. */
+/* An event has ended. */
 static inline void lgs_part_log(lgs_sim *s, uint64_t time, uint64_t number)
 {
     lgs_part *p = s->part;

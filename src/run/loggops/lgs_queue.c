@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_queue.c - the rarer steps of the event queue: new times, empty buckets, events out of
+/* lgs_queue.c - rare operations of the event queue: new times, empty buckets, events out of
  * order. */
 #include "lgs_queue.h"
 
 #include "base/memory/hash.h"
 
-/* FIRST_SLOTS: a power of two, since a mask finds the place of a time. */
+/* FIRST_SLOTS: a power of two, since hashes are masked. */
 enum { FIRST_EVENTS = 1024, FIRST_SLOTS = 256 };
 
 bool lgs_queue_init(lgs_queue *q)
@@ -28,11 +28,12 @@ void lgs_queue_fini(lgs_queue *q)
 
 bool lgs_queue_grow(lgs_queue *q)
 {
-    /* The top bit of an event's number is used by lgs_match to tell messages from receives. */
+    /* The top bit of an event's index is used by lgs_match to distinguish messages from
+     * receives. */
     return q->event_count < 0x7fffffff && orr_grow(&q->events, &q->event_room, q->event_count + 1);
 }
 
-/* ---- which bucket has which time */
+/* ---- buckets by time */
 
 static size_t slot_of(const lgs_queue *q, uint64_t time)
 {
@@ -65,7 +66,7 @@ static bool grow_slots(lgs_queue *q)
     return true;
 }
 
-/* Entries behind the hole move up when their own place is not behind it. */
+/* Backward-shift deletion. */
 static void remove_slot(lgs_queue *q, size_t hole)
 {
     const size_t mask = q->slot_count - 1;
@@ -100,7 +101,7 @@ uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time)
     size_t i = find_slot(q, time);
     if (q->slots[i])
         return q->slots[i];
-    /* Half full at most: a lookup is made for nearly every event. */
+    /* At most half full: there is a lookup for nearly every event. */
     if ((q->used_slots + 1) * 2 > q->slot_count) {
         if (!grow_slots(q))
             return 0;
@@ -114,7 +115,7 @@ uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time)
     return b;
 }
 
-/* Empty buckets stay until they are met here: an event often leads to another one at the same
+/* Empty buckets stay until they reach the top: an event often leads to another one at the same
  * time. */
 uint32_t lgs_queue_next(lgs_queue *q)
 {
@@ -126,7 +127,7 @@ uint32_t lgs_queue_next(lgs_queue *q)
         remove_slot(q, find_slot(q, q->buckets[b].time));
         q->buckets[b].next_free = q->free_bucket;
         q->free_bucket = b;
-        /* The bucket may be used for another time: nobody may remember it. */
+        /* The bucket may be reused for another time: drop the cached one. */
         if (q->recent == b)
             q->recent = 0;
         if (q->ahead_of == b)
@@ -136,7 +137,7 @@ uint32_t lgs_queue_next(lgs_queue *q)
     return 0;
 }
 
-/* ---- pairing heaps: a tree whose root is the first; siblings are linked by next */
+/* ---- pairing heaps: the root is the minimum; siblings are linked by next */
 
 uint32_t lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
 {
@@ -151,9 +152,8 @@ uint32_t lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
     return a;
 }
 
-/* Pairs from left to right, then all of them from right to left. Two passes, or a heap whose root
- * was joined with each event in turn would cost its length at every removal; this is O(log n)
- * amortised. */
+/* Two-pass merge: pairs from left to right, then all of them from right to left.  With one pass a
+ * removal could cost the length of the heap; this is O(log n) amortised. */
 uint32_t lgs_heap_rest(lgs_event *events, uint32_t root)
 {
     uint32_t at = events[root].child, pairs = 0;

@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs_queue.h - events, and the order in which they happen.
+/* lgs_queue.h - events and their order.
  *
- *     times     heap of the times at which something is to happen
+ *     times     heap of the times with events
  *     buckets   by time, found through a hash table: the events of that time
  *     list      events in the order of their sequence numbers
  *
- * Why buckets: schedules are made by rule, so that many ranks do the same at the same time; a heap
- * of all events would sort what is sorted already.  Events mostly come in order and are appended;
- * those that do not (an event that was put off keeps its number) go to a pairing heap beside the
- * list. Invariants: event 0 is nobody; within a bucket events leave by number; an event is in one
- * place at a time. Cost: an event is 32 bytes; a push costs a hash lookup, and a heap operation
- * when its time is new. */
+ * Why buckets: schedules are regular, so many ranks do the same at the same time; a heap of all
+ * events would sort what is already sorted.  Events mostly come in order and are appended; others
+ * (a deferred event keeps its number) go to a pairing heap beside the list. Invariants: event 0 is
+ * unused; within a bucket events run by number; an event is in one place at a time. Cost: 32 bytes
+ * per event; a push is a hash lookup, plus a heap operation if its time is new. */
 #ifndef ORR_SIMULATE_LGS_QUEUE_H
 #define ORR_SIMULATE_LGS_QUEUE_H
 
 #include "base/memory/heap.h"
 #include "base/memory/memory.h"
 
-enum { LGS_FAR = 20, LGS_NEAR = 10 }; /* how far ahead memory is asked for */
+enum { LGS_FAR = 20, LGS_NEAR = 10 }; /* prefetch distances, in events */
 enum { LGS_MESSAGE = 0x80000000 };    /* in an event's node: the message of that send */
 
 typedef struct lgs_event {
     uint64_t time;
-    /* order among equals in time; of one that waits for its match: order of arrival */
+    /* order among equal times; of one that waits for its match: order of arrival */
     uint64_t number;
     uint32_t host, node; /* the operation; of a message: its send */
     /* next: in its list, its ring, or among siblings in the heap; child: in the heap only */
@@ -42,7 +41,7 @@ typedef struct lgs_bucket {
 
 typedef struct lgs_queue {
     lgs_event *events;
-    size_t event_room, event_count; /* ever in use; from 1 */
+    size_t event_room, event_count; /* high-water mark; from 1 */
     uint32_t free_event;
     lgs_bucket *buckets;
     size_t bucket_room, bucket_count;
@@ -50,9 +49,9 @@ typedef struct lgs_queue {
     uint32_t *slots; /* buckets by the hash of their time */
     size_t slot_count, used_slots;
     orr_heap times;       /* with the bucket; may name empty ones */
-    uint64_t recent_time; /* of the bucket used last */
+    uint64_t recent_time; /* of the last bucket used */
     uint32_t recent;
-    uint32_t far, near, ahead_of; /* events some places behind the head of that bucket */
+    uint32_t far, near, ahead_of; /* events some positions after the head of that bucket */
     size_t pending;
 } lgs_queue;
 
@@ -62,7 +61,7 @@ bool lgs_queue_grow(lgs_queue *q);
 uint32_t lgs_queue_bucket(lgs_queue *q, uint64_t time); /* found or made; 0: out of memory */
 uint32_t lgs_queue_next(lgs_queue *q); /* of an empty top bucket: the next one; 0: none is left */
 
-/* A new event, not zeroed; 0: out of memory.  Events may move. */
+/* A new event, not zeroed; 0: out of memory.  Events may be reallocated. */
 static inline uint32_t lgs_event_take(lgs_queue *q)
 {
     if (q->free_event) {
@@ -138,7 +137,7 @@ static inline bool lgs_queue_push(lgs_queue *q, uint32_t e)
     return true;
 }
 
-/* Where every event has a time of its own, the next ones are near the top of the heap. */
+/* If every event has its own time, the next ones are near the top of the heap. */
 static inline void lgs_queue_ask(const lgs_queue *q)
 {
     const orr_heap_entry *t = q->times.entries;
@@ -147,7 +146,7 @@ static inline void lgs_queue_ask(const lgs_queue *q)
         __builtin_prefetch(&q->events[q->buckets[t[i].value].list.head]);
 }
 
-/* When the first event is; UINT64_MAX: none is left. */
+/* Time of the first event; UINT64_MAX: none is left. */
 static inline uint64_t lgs_queue_first(lgs_queue *q)
 {
     if (!q->pending)
@@ -177,7 +176,7 @@ static inline uint32_t lgs_queue_pop(lgs_queue *q)
             q->near = i < LGS_NEAR ? q->far : q->near;
         }
     } else {
-        q->far = q->events[q->far].next; /* of nobody: nobody */
+        q->far = q->events[q->far].next; /* event 0 links to itself */
         q->near = q->events[q->near].next;
     }
     return lgs_list_pop(q->events, &q->buckets[b].list);
