@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 extern const orr_coll_ops coll_ring, coll_direct, coll_halving_doubling, coll_tree;
-extern const orr_coll_ops coll_chain, coll_star, coll_binomial; /* with a root */
+extern const orr_coll_ops coll_chain, coll_star, coll_binomial; /* rooted */
 
-/* The collectives with a root, and the others. */
+/* Rooted collectives, and the others. */
 enum {
     COLL_ROOTED = ORR_COLL_BIT(ORR_COLL_BROADCAST) | ORR_COLL_BIT(ORR_COLL_REDUCE) |
                   ORR_COLL_BIT(ORR_COLL_GATHER) | ORR_COLL_BIT(ORR_COLL_SCATTER) |
@@ -28,45 +28,45 @@ static inline bool coll_has_root(orr_collective kind)
     return ORR_COLL_BIT(kind) & COLL_ROOTED;
 }
 
-/* A phase of ring, direct or halving-doubling that was copied from a member `by` places before this
- * one. */
+/* Adjusts a phase of ring, direct or halving-doubling that was copied from a member `by` positions
+ * before this one. */
 void coll_turn(orr_coll *c, uint32_t by);
 void coll_ring_turn(orr_coll *c, uint32_t by);
 void coll_direct_turn(orr_coll *c, uint32_t by);
 
 /* ---- the table (coll_table.c) ---- */
 
-/* The i-th algorithm of ours and `more`, which ends in NULL or is NULL; NULL past the last. */
+/* The i-th algorithm of ours and `more`, which is NULL-terminated or NULL; NULL past the last. */
 const orr_coll_ops *coll_get(const orr_coll_ops *const *more, size_t i);
 /* Its number in that list. */
 uint8_t coll_number(const orr_coll_ops *const *more, const orr_coll_ops *ops);
-/* Where the system file has no list, and for groups. */
+/* Used if the system file has no list, and for groups. */
 const orr_coll_ops *coll_default(orr_collective kind);
 size_t coll_largest_state(const orr_coll_ops *const *more);
 const char *coll_kind_name(orr_collective kind); /* "all-reduce" */
 
-/* One entry of a list of the system file. */
+/* One entry of a list in the system file. */
 typedef struct coll_choice {
     const orr_coll_ops *ops;
     bool is_one;     /* one phase over all ranks */
     uint32_t number; /* 0: none */
 } coll_choice;
 
-/* False: no algorithm for this collective is called so. */
+/* False: no algorithm of that name for this collective. */
 bool coll_parse(const orr_coll_ops *const *more,
                 orr_collective kind,
                 orr_str word,
                 coll_choice *out);
-/* "ring, direct[N], ...": all that coll_parse knows. */
+/* "ring, direct[N], ...": all names known to coll_parse. */
 void coll_put_words(const orr_coll_ops *const *more, orr_collective kind, orr_buf *out);
 
 /* ---- double binary trees ----
  *
- * Who is whose parent in a double binary tree (astra-sim.md 5.8).
+ * Parents and children in a double binary tree (astra-sim.md 5.8).
  *
- * Under a root with one child hangs a perfect binary tree, numbered in order: the root is the last
- * index (MAX) or the first (MIN), from chunk to chunk in turn.  Parents and children follow from
- * the index, no tree is built. */
+ * The root has one child, the top of a perfect binary tree numbered in order; the root is the last
+ * index (MAX) or the first (MIN), alternating from chunk to chunk.  Parents and children are
+ * computed from the index, no tree is built. */
 
 enum { COLL_TREE_NOBODY = UINT32_MAX };
 
@@ -74,8 +74,8 @@ typedef struct coll_tree_place {
     uint32_t parent, child[2], child_count; /* members */
 } coll_tree_place;
 
-/* Index i (from 0) of a perfect tree of 2^k - 1 nodes in order: the height is the number of low
- * ones in i. */
+/* Index i (from 0) of a perfect tree of 2^k - 1 nodes in order: the height is the number of
+ * trailing ones in i. */
 static inline uint32_t coll_tree_height(uint32_t i)
 {
     return (uint32_t)__builtin_ctz(~i);
@@ -101,11 +101,11 @@ static inline coll_tree_place coll_tree_at(uint32_t count, uint32_t variant, uin
     return p;
 }
 
-/* ---- trees with a root ----
+/* ---- trees of rooted collectives ----
  *
- * The trees of collectives with a root: a chain ("ring"), a star ("direct") and a binomial tree
- * ("tree"). Members count from the root: a *seat* is how far a member is from it, the root has
- * seat 0.  A parent has a smaller seat than its children. */
+ * A chain ("ring"), a star ("direct") and a binomial tree ("tree").  Members are numbered from the
+ * root: the *seat* of a member is its distance, modulo count, and the root has seat 0.  A parent
+ * has a smaller seat than its children. */
 
 typedef struct coll_relay_tree {
     const orr_coll_ops *ops;
@@ -130,7 +130,7 @@ static inline uint32_t coll_relay_parent(const coll_relay_tree *t, uint32_t seat
     return coll_relay_is_star(t) ? 0 : seat & (seat - 1);
 }
 
-/* The children of a member, the one with most below it first; 0 after the last. */
+/* The children of a member, largest subtree first; 0 after the last. */
 static inline uint32_t coll_relay_child(const coll_relay_tree *t, uint32_t seat, uint32_t before)
 {
     if (coll_relay_is_chain(t))
@@ -143,7 +143,7 @@ static inline uint32_t coll_relay_child(const coll_relay_tree *t, uint32_t seat,
     return step ? seat + step : 0;
 }
 
-/* How many members hang on the edge above this one, itself included. */
+/* Size of the subtree of this member, itself included. */
 static inline uint32_t coll_relay_below(const coll_relay_tree *t, uint32_t seat)
 {
     const uint32_t rest = t->count - seat;
@@ -163,19 +163,19 @@ static inline bool coll_relay_has_pieces(const coll_relay_tree *t)
     return t->kind == ORR_COLL_SCATTER || t->kind == ORR_COLL_GATHER;
 }
 
-/* Pieces travel one by one. */
+/* Are pieces sent one by one? */
 static inline bool coll_relay_is_piecewise(const coll_relay_tree *t)
 {
     return coll_relay_has_pieces(t) && coll_relay_is_chain(t);
 }
 
-/* Of a piece, or of what a member has. */
+/* Size of a piece, or of the data of a member. */
 static inline uint64_t coll_relay_size(const coll_relay_tree *t, uint64_t data)
 {
     return t->kind == ORR_COLL_SCATTER ? data / t->count : data;
 }
 
-/* A message along the edge above this seat, and how many there are. */
+/* Size of a message along the edge above this seat, and how many there are. */
 static inline uint64_t coll_relay_edge_size(const coll_relay_tree *t, uint64_t size, uint32_t seat)
 {
     return coll_relay_has_pieces(t) && !coll_relay_is_piecewise(t)

@@ -62,7 +62,7 @@ static void timer(orr_coll *c)
     const uint32_t others = c->count - 1;
     d->x.free++;
     if (c->kind == ORR_COLL_ALL_REDUCE && d->x.left <= others) {
-        /* The second half begins when all of the first has arrived. */
+        /* The second half begins when everything of the first has arrived. */
         if (d->x.received < others)
             return;
         for (uint32_t i = 0; i < d->x.parallel; i++)

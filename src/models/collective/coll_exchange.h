@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_exchange.h - what ring, direct and halving-doubling have in common (astra-sim.md 5.4, 5.5,
- * 5.7).
+/* coll_exchange.h - common part of ring, direct and halving-doubling (astra-sim.md 5.4, 5.5, 5.7).
  *
  * A phase makes packets (a member to send to, one to receive from, a size), waits out an endpoint
  * delay for each and then sends the oldest.  Packets leave in the order they are made, so none is
- * stored: an algorithm has two walks over the same sequence, one for packets made and one for
- * packets sent, and a function that gives the packet where a walk stands and moves it on.
+ * stored: an algorithm has two cursors into the same sequence, one for packets made and one for
+ * packets sent, and a function that returns the packet at a cursor and advances it.
  *
- * The functions are inline: in each algorithm the compiler sees its own walk, and this is the
+ * The functions are inline, so that each algorithm gets its own specialised copy: this is the
  * innermost loop of a run. */
 #ifndef ORR_COLL_EXCHANGE_H
 #define ORR_COLL_EXCHANGE_H
@@ -22,16 +21,17 @@ typedef struct coll_packet {
 typedef coll_packet (*coll_next)(orr_coll *c, void *walk);
 
 typedef struct coll_exchange {
-    uint64_t left;         /* packets to send */
-    uint64_t later, round; /* packets of a round that come from the network: left of it, and all */
-    uint32_t parallel;     /* packets under way at a time */
-    uint32_t own;          /* packets of a round that come from the member itself, left of it */
+    uint64_t left; /* packets to send */
+    /* of a round, packets forwarded from the network: remaining, and in total */
+    uint64_t later, round;
+    uint32_t parallel; /* packets in flight at a time */
+    uint32_t own;      /* of a round, packets with the member's own data: remaining */
     uint32_t free, packets;
-    uint32_t received;  /* counted by direct alone */
-    bool is_first_half; /* of an all-reduce: what comes in is added up */
+    uint32_t received;  /* used by direct only */
+    bool is_first_half; /* of an all-reduce: incoming data is reduced */
 } coll_exchange;
 
-/* One step along the ring, in the direction of the chunk or against it. */
+/* One hop around the ring, with or against the direction of the chunk. */
 static inline uint32_t coll_step(const orr_coll *c, uint32_t index, bool is_forward)
 {
     if (c->is_forward == is_forward)
@@ -39,8 +39,8 @@ static inline uint32_t coll_step(const orr_coll *c, uint32_t index, bool is_forw
     return index == 0 ? c->count - 1 : index - 1;
 }
 
-/* The next packet is made: its endpoint delay begins.  A round starts with `parallel` packets of
- * the member's own data; the others pass on what came in (astra-sim.md 5.5). */
+/* Makes the next packet: its endpoint delay begins.  A round starts with `parallel` packets of the
+ * member's own data; the others forward received data (astra-sim.md 5.5). */
 static inline void coll_make_packet(orr_coll *c, coll_exchange *x, coll_next next, void *made)
 {
     if (x->own == 0 && x->later == 0) {
@@ -69,7 +69,7 @@ static inline void coll_start_exchange(orr_coll *c, coll_exchange *x, coll_next 
         coll_make_packet(c, x, next, made);
 }
 
-/* Send, then receive: the order matters. */
+/* Send, then receive: the order determines ties within a tick. */
 static inline void coll_send_packet(orr_coll *c, coll_exchange *x, coll_next next, void *sent)
 {
     if (x->packets == 0 || x->left == 0 || x->free == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_halving_doubling.c - halving-doubling: partners twice as far away from step to step, and
- * half the data; an all-gather the other way round, an all-reduce there and back (astra-sim.md
+/* coll_halving_doubling.c - halving-doubling: the distance to the partner doubles and the data
+ * halves with each step; an all-gather runs in reverse, an all-reduce both ways (astra-sim.md
  * 5.7). */
 #include "coll_exchange.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_plan.c - a plan from its file to the programs of its ranks.
+/* coll_plan.c - from the file of a plan to the programs of its ranks.
  *
- * A plan without pipelines has one program, whatever the size of the data: its steps say which
- * places they move, and coll_step_bytes what that is.  With pipelines there is one per size. */
+ * A plan without pipelines has one program for all data sizes: its steps refer to places, and
+ * coll_step_bytes converts these to bytes.  With pipelines there is one program per size. */
 #include "coll_plan_impl.h"
 
 #include "base/formats/xml.h"
@@ -22,7 +22,7 @@ typedef struct plan_kept {
     struct plan_kept *next;
 } plan_kept;
 
-/* ---- the readers' tools ---- */
+/* ---- functions for readers ---- */
 
 static orr_where place(const coll_plan *p, uint64_t byte)
 {
@@ -90,7 +90,7 @@ static int compare_blocks(const void *p, const void *q)
     return a->rank != b->rank ? (a->rank < b->rank ? -1 : 1) : (a->id > b->id) - (a->id < b->id);
 }
 
-/* Once all thread blocks have arrived. */
+/* After all thread blocks have been added. */
 static orr_code seal(coll_plan *p, orr_error *err)
 {
     if (p->block_count)
@@ -203,7 +203,7 @@ bool coll_plan_looks_like(const char *path)
            orr_has_suffix(path, ".xml.zst") || orr_has_suffix(path, ".json.zst");
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 const char *coll_plan_path(const coll_plan *p)
 {
@@ -231,7 +231,7 @@ bool coll_plan_fits(const coll_plan *p, uint32_t ranks, uint64_t data)
     return ranks == p->ranks && whole(p, data) >= p->least && whole(p, data) <= p->most;
 }
 
-/* Where a place begins, of `all` bytes in `places` places; exact, without overflow. */
+/* The first byte of a place, of `all` bytes in `places` places; exact, without overflow. */
 static uint64_t byte_of(uint64_t all, uint64_t places, uint64_t place_at)
 {
     return place_at * (all / places) + place_at * (all % places) / places;

@@ -9,11 +9,11 @@
  *     ...
  *     coll_plan_destroy(p);
  *
- * Reading executes the plan once on symbols: every chunk of every rank is the set of what was added
- * up in it, and afterwards each rank must hold what the collective promises.  A plan that would
- * hang, reads what nobody wrote or computes something else is an error that names the place.
+ * Reading executes the plan once symbolically: the value of every chunk is the set of inputs
+ * reduced into it, and at the end each rank must hold the result of the collective.  A plan that
+ * deadlocks, reads uninitialised data or computes something else is an error with its location.
  *
- * A *program* is the outcome of such an execution: per rank a graph of messages and local work.
+ * A *program* is the result of such an execution: per rank a graph of messages and local work.
  * Dependencies are within a rank; ranks depend on each other through messages only. */
 #ifndef ORR_COLL_PLAN_H
 #define ORR_COLL_PLAN_H
@@ -25,10 +25,10 @@
 typedef struct coll_plan coll_plan;
 
 typedef enum coll_step_kind {
-    COLL_STEP_SEND, /* ends when the message has arrived; few wait for that */
+    COLL_STEP_SEND, /* ends when the message has arrived; rarely awaited */
     COLL_STEP_RECV,
-    COLL_STEP_WORK, /* endpoint delay, copying, adding up */
-    COLL_STEP_JOIN  /* nothing: several dependencies in one */
+    COLL_STEP_WORK, /* endpoint delay, copy, reduction */
+    COLL_STEP_JOIN  /* no work: merges several dependencies */
 } coll_step_kind;
 
 /* COLL_STEP_WORK: of orr_coll_charge, and these, which have no endpoint delay. */
@@ -44,9 +44,9 @@ typedef struct coll_step {
     uint32_t message;  /* the same number at both ends */
     uint32_t from, to; /* places, see coll_step_bytes */
     uint32_t piece;    /* of a pipeline, from 0 */
-    uint32_t unit;     /* which of the plan's piece sizes; COLL_NO_UNIT: all of it at once */
-    uint32_t waits;    /* how many steps must be over */
-    uint32_t first_after, after_count; /* in `after`: the steps that wait for it */
+    uint32_t unit;     /* which of the plan's piece sizes; COLL_NO_UNIT: everything at once */
+    uint32_t waits;    /* number of dependencies */
+    uint32_t first_after, after_count; /* in `after`: its successors */
 } coll_step;
 
 #define COLL_NO_UNIT UINT32_MAX
@@ -72,22 +72,22 @@ void coll_plan_destroy(coll_plan *p); /* NULL is fine */
 const char *coll_plan_path(const coll_plan *p);
 orr_collective coll_plan_kind(const coll_plan *p);
 uint32_t coll_plan_ranks(const coll_plan *p);
-/* It is for this many ranks and this many bytes.  `data`: what a rank has at the start. */
+/* Is it for this number of ranks and bytes?  `data`: what a rank has at the start. */
 bool coll_plan_fits(const coll_plan *p, uint32_t ranks, uint64_t data);
 
-/* How many messages of one connection may be on their way, up to COLL_PLAN_SLOTS: as many as NCCL
- * has where the network keeps them apart, one where it would not.  Kept by the plan; programs
- * differ by `data` only if the plan has pipelines. */
+/* Messages in flight per connection, up to COLL_PLAN_SLOTS: as many as NCCL has if the network
+ * models contention, one if not.  Cached by the plan; programs depend on `data` only if the plan
+ * has pipelines. */
 enum { COLL_PLAN_SLOTS = 8 };
 orr_code coll_plan_program(coll_plan *p,
                            uint64_t data,
                            uint32_t slots,
                            const coll_program **out,
                            orr_error *err) ORR_MUST_CHECK;
-/* What a step sends, receives or works on; never 0. */
+/* Bytes that a step sends, receives or processes; never 0. */
 uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data);
 
-/* Does a file of these bytes look like a plan? */
+/* Does a file with these first bytes look like a plan? */
 bool coll_plan_looks_like(const char *path);
 
 #endif

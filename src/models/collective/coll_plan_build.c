@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_plan_build.c - a plan is executed, thread block by thread block, as far as each can go.
+/* coll_plan_build.c - symbolic execution of a plan, thread block by thread block, each as far as it
+ * can go.
  *
- * Two things come of it.  The values: each place of each buffer holds a sum of inputs, kept as the
- * sum of one random number per input, so that adding and comparing take a moment however many
- * inputs there are.  And the program: each operation that takes time becomes a step that waits for
- * the step before it in its thread block, and for whatever it had to wait for here.
+ * It has two results.  The values: each place of each buffer holds a sum of inputs, represented by
+ * the sum of one random number per input, so that adding and comparing are O(1) for any number of
+ * inputs.  And the program: each operation that takes time becomes a step that depends on the
+ * previous step of its thread block, and on whatever it had to wait for here.
  *
- * A thread block that cannot go on waits in the list of one thing (a link, a semaphore, a barrier,
- * another thread block, a place) and is looked at again when that thing moves: the cost is that of
- * the operations.  Times do not count: any order in which the plan can run gives the same graph,
- * but for semaphores that several thread blocks take from. */
+ * A blocked thread block waits in the list of one object (a link, a semaphore, a barrier, another
+ * thread block, a place) and is retried when that object changes: the cost is linear in the
+ * operations.  Times do not matter: any possible execution order gives the same graph, except for
+ * semaphores acquired by several thread blocks. */
 #include "coll_plan_impl.h"
 
 #include "base/memory/map.h"
@@ -22,19 +23,20 @@ enum { MOST_STEPS = 1 << 24, MOST_PIECES = 1 << 20, PLACES_PER_BYTE = 64 };
 
 typedef struct value {
     uint64_t sum[2];
-    uint32_t count, rank, place; /* the input, if it is one */
+    uint32_t count, rank, place; /* the input, if it is a single one */
 } value;
 
-/* On its way: a message or a signal. */
+/* In flight: a message or a signal. */
 typedef struct flight {
     uint32_t message, from, to;
-    uint32_t *landings; /* what must have landed too */
+    uint32_t *landings; /* which must have landed as well */
     size_t landing_count;
     value *values;
     struct flight *next;
 } flight;
 
-/* The last sends of a connection or a thread block: the next one waits for the oldest. */
+/* The last sends of a connection or a thread block: the next one waits for the oldest (a ring
+ * buffer). */
 typedef struct slots {
     uint32_t step[COLL_PLAN_SLOTS];
     uint32_t count;
@@ -44,7 +46,7 @@ typedef struct link_state {
     flight *first, *last;
     slots slots;
     uint32_t waiter;
-    uint32_t *landings, *sends; /* put on it: since the last signal; since the last flush */
+    uint32_t *landings, *sends; /* put on it since the last signal; since the last flush */
     size_t landing_count, landing_room, send_count, send_room;
 } link_state;
 
@@ -54,7 +56,7 @@ typedef struct token {
 } token;
 
 typedef struct semaphore {
-    uint32_t initial; /* of its first value, left */
+    uint32_t initial; /* remaining part of its initial value */
     uint32_t waiter;
     token *first, *last;
 } semaphore;
@@ -79,14 +81,14 @@ typedef struct rank_state {
 typedef struct block_state {
     uint32_t at, loop, piece;
     uint32_t last;     /* step; NONE: none yet */
-    uint32_t progress; /* STEP_ENDs */
-    uint32_t *ends;    /* by those: the last step then */
-    uint32_t waiter;   /* of those who wait for it */
-    uint32_t next;     /* in the list in which it waits */
-    uint32_t from, to; /* what the hand has, in places */
+    uint32_t progress; /* number of STEP_ENDs */
+    uint32_t *ends;    /* by those: the last step at that point */
+    uint32_t waiter;   /* first of those waiting for it */
+    uint32_t next;     /* in its waiting list */
+    uint32_t from, to; /* range of the hand, in places */
     value *hand;
     slots slots;
-    uint32_t *puts; /* that may not have landed: a signal comes after them */
+    uint32_t *puts; /* possibly not landed: a signal comes after them */
     size_t put_count, put_room;
     bool has_hand, is_done;
 } block_state;
@@ -149,7 +151,7 @@ static const char *buffer_name(uint8_t b)
     return names[b];
 }
 
-/* ---- getting ready ---- */
+/* ---- preparation ---- */
 
 static size_t set_bases(const coll_plan *p, uint32_t rank, uint32_t base[PLAN_BUFFERS])
 {
@@ -211,7 +213,7 @@ static orr_code check_size(const coll_plan *p, orr_error *err)
     return ORR_OK;
 }
 
-/* Each range lies in its buffer; each thread block that another waits for exists. */
+/* Each range lies in its buffer; each thread block waited for exists. */
 static orr_code check_op(const builder *b, const plan_block *block, plan_op *op)
 {
     const coll_plan *p = b->p;
@@ -287,7 +289,7 @@ static orr_code make_states(builder *b)
 
 /* ---- steps ---- */
 
-/* NONE: out of memory, or too many. */
+/* Adds a step with its dependencies; NONE: out of memory, or too many. */
 static uint32_t emit(builder *b, uint32_t rank, coll_step s, const uint32_t *deps, size_t dep_count)
 {
     rank_state *r = &b->ranks[rank];
@@ -331,8 +333,8 @@ static went emit_last(builder *b, uint32_t rank, block_state *s, coll_step step)
     return WENT_ON;
 }
 
-/* A message leaves when the thread block gets there and a slot is free; the thread block goes
- * on. */
+/* A message leaves when the thread block reaches it and a slot is free; the thread block does not
+ * wait. */
 static uint32_t emit_send(
     builder *b, uint32_t rank, const block_state *s, slots *of, coll_step step)
 {
@@ -344,7 +346,7 @@ static uint32_t emit_send(
     return of->step[place];
 }
 
-/* The thread block goes on after these too. */
+/* The thread block now also depends on these. */
 static went join(builder *b, uint32_t rank, block_state *s, const uint32_t *more, size_t count)
 {
     if (count == 0)
@@ -571,7 +573,7 @@ static bool remember(builder *b, uint32_t **list, size_t *count, size_t *room, u
     return true;
 }
 
-/* A write into the memory of another GPU: it lands there without anyone's doing. */
+/* A write into the memory of another GPU: one-sided, the other side does nothing. */
 static went do_put(builder *b, uint32_t index, const plan_op *op)
 {
     const plan_block *block = &b->p->blocks[index];
@@ -603,7 +605,7 @@ static went do_put(builder *b, uint32_t index, const plan_op *op)
     return put_down(b, block, op, s, op->rank, landing);
 }
 
-/* A read: a request, and what comes back. */
+/* A one-sided read: a request, and the data that comes back. */
 static went do_get(builder *b, uint32_t index, const plan_op *op)
 {
     const plan_block *block = &b->p->blocks[index];
@@ -633,7 +635,7 @@ static went do_get(builder *b, uint32_t index, const plan_op *op)
 
 /* ---- signals, semaphores, barriers ---- */
 
-/* What the thread block has written has arrived. */
+/* Waits until everything the thread block has written has arrived. */
 static went fence(builder *b, uint32_t index)
 {
     block_state *s = &b->blocks[index];
@@ -727,7 +729,7 @@ static went do_release(builder *b, uint32_t index, const plan_op *op)
     return WENT_ON;
 }
 
-/* The last to arrive takes all others along. */
+/* The last to arrive releases all others. */
 static went do_barrier(builder *b, uint32_t index, const plan_op *op)
 {
     const plan_block *block = &b->p->blocks[index];
@@ -738,7 +740,7 @@ static went do_barrier(builder *b, uint32_t index, const plan_op *op)
         return WENT_WRONG;
     m->count = op->count;
     if (++m->arrived < m->count) {
-        b->blocks[index].at++; /* it is past it when it is woken */
+        b->blocks[index].at++; /* it continues after the barrier when it is woken */
         return wait_in(b, &m->list, index);
     }
     uint32_t *lasts = orr_alloc(m->count, sizeof *lasts);
@@ -829,7 +831,7 @@ static went do_op(builder *b, uint32_t index, const plan_op *op)
     return WENT_ON;
 }
 
-/* How often a pipeline goes round. */
+/* Number of iterations of a pipeline. */
 static uint64_t pieces(const builder *b, const plan_loop *l)
 {
     const coll_plan *p = b->p;
@@ -931,7 +933,7 @@ static orr_code execute(builder *b)
     return ORR_OK;
 }
 
-/* ---- the outcome ---- */
+/* ---- the result ---- */
 
 static value expected(const coll_plan *p, uint32_t rank, uint32_t place)
 {
@@ -967,7 +969,7 @@ static orr_code check_result(builder *b, uint32_t rank)
     const coll_plan *p = b->p;
     const rank_state *r = &b->ranks[rank];
     char have[80], want[80];
-    /* The sum over all ranks is that of every rank: counted once. */
+    /* A full reduction is the same on every rank: count it once. */
     for (uint32_t i = 0; i < plan_places(p, rank, PLAN_OUTPUT); i++) {
         const value v = r->values[r->base[PLAN_OUTPUT] + i];
         const value e = p->kind == ORR_COLL_ALL_REDUCE && rank
@@ -994,7 +996,7 @@ static orr_code check_result(builder *b, uint32_t rank)
     return ORR_OK;
 }
 
-/* From who waits for what to who is waited for. */
+/* Inverts the edges: from dependencies to successors. */
 static orr_code finish_rank(builder *b, uint32_t rank, coll_rank_program *out)
 {
     const rank_state *r = &b->ranks[rank];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_plan_impl.h - a plan as its readers leave it: thread blocks of small operations.
+/* coll_plan_impl.h - a parsed plan: thread blocks of primitive operations.
  *
- * Every operation of either format is a few of these.  They work on the *hand* of a thread block,
- * the values it holds: LOAD takes them up, ADD adds to them, STORE puts them down, SEND and PUT
- * send them.  A range is counted in places: a chunk has `parts` of them, more than one only where
- * thread blocks share the work of one chunk. */
+ * Every operation of either format becomes a few of these.  They work on the *hand* of a thread
+ * block, the values it currently holds: LOAD reads them, ADD reduces into them, STORE writes them,
+ * SEND and PUT send them.  A range is counted in places: a chunk has `parts` of them, more than one
+ * only if thread blocks share the work of one chunk. */
 #ifndef ORR_COLL_PLAN_IMPL_H
 #define ORR_COLL_PLAN_IMPL_H
 
@@ -23,18 +23,18 @@ typedef enum plan_verb {
     PLAN_GET,     /* hand = range of `rank` */
     PLAN_SIGNAL,  /* link */
     PLAN_WAIT,    /* one signal of link */
-    PLAN_FLUSH,   /* until what was put on `link` is there */
+    PLAN_FLUSH,   /* until everything put on `link` has arrived */
     PLAN_BARRIER, /* with `count` thread blocks of the rank, at `link` */
     PLAN_ACQUIRE, /* semaphore `link` of the rank */
     PLAN_RELEASE,
-    PLAN_AFTER,   /* thread block `link` of the rank is through with its step `count` */
-    PLAN_STEP_END /* of the file's steps: what PLAN_AFTER counts */
+    PLAN_AFTER,   /* thread block `link` of the rank has finished its step `count` */
+    PLAN_STEP_END /* end of a step of the file, as counted by PLAN_AFTER */
 } plan_verb;
 
 typedef struct plan_op {
     uint8_t verb, how, buffer;
     bool is_packet; /* LOAD, ADD: wait for the packets; PUT, STORE: write packets */
-    bool is_async;  /* PUT: the thread block goes on at once */
+    bool is_async;  /* PUT: the thread block does not wait */
     uint32_t rank;  /* of PUT and GET */
     uint32_t from, to;
     uint32_t link, count;
@@ -45,7 +45,7 @@ typedef struct plan_op {
 typedef struct plan_loop { /* ops [from, to) are repeated */
     uint32_t from, to;
     uint32_t unit;   /* in units */
-    uint32_t chunks; /* that its pieces make up */
+    uint32_t chunks; /* number of chunks covered by its pieces */
 } plan_loop;
 
 typedef struct plan_block {
@@ -69,7 +69,7 @@ struct coll_plan {
     orr_collective kind;
     uint32_t ranks, chunks, parts; /* chunks: of the larger buffer */
     bool is_inplace;
-    uint64_t least, most; /* bytes that it is for */
+    uint64_t least, most; /* range of bytes it is for */
     uint32_t *scratch;    /* chunks, by rank */
     plan_block *blocks;   /* ascending by rank */
     size_t block_count, block_room;
@@ -81,20 +81,20 @@ struct coll_plan {
     uint32_t barriers;
     uint64_t *units; /* bytes of a piece */
     size_t unit_count, unit_room;
-    orr_span bytes; /* while it is read: places of messages */
+    orr_span bytes; /* while reading: for locations in messages */
     struct plan_kept *kept;
 };
 
 enum { PLAN_MOST_RANKS = 1 << 16, PLAN_MOST_CHUNKS = 1 << 20, PLAN_MOST_PARTS = 5040 };
 
-/* Places of a buffer of this rank, and of its first one in the rank's own memory, where input and
- * output may overlap (in place). */
+/* Number of places of a buffer of this rank, and index of its first one in the rank's memory, where
+ * input and output may overlap (in place). */
 uint32_t plan_places(const coll_plan *p, uint32_t rank, plan_buffer b);
 
 orr_code plan_read_xml(coll_plan *p, orr_span bytes, orr_error *err);
 orr_code plan_read_json(coll_plan *p, orr_span bytes, orr_error *err);
 
-/* The readers' tools. */
+/* Functions for readers. */
 orr_code plan_fail(const coll_plan *p, uint64_t byte, orr_error *err, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 plan_block *plan_add_block(coll_plan *p, uint32_t rank, uint32_t id); /* NULL: out of memory */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_plan_json.c - plans of MSCCL++: JSON, "gpus" of "threadblocks" of "ops".
  *
- * Thread blocks write into the memory of other GPUs, or read it, and tell each other by signals.
- * The k-th channel of one type from GPU a to GPU b has the k-th one from b to a as its other end.
- * An operation names its channels and remote buffers by their place in its thread block's lists,
- * these name them by their place in the GPU's lists. */
+ * Thread blocks write to the memory of other GPUs, or read it, and synchronise by signals. The k-th
+ * channel of one type from GPU a to GPU b is paired with the k-th one from b to a. An operation
+ * refers to channels and remote buffers by index in its thread block's lists, which in turn refer
+ * to the GPU's lists. */
 #include "coll_plan_impl.h"
 
 #include "base/arithmetic.h"
@@ -24,10 +24,10 @@ typedef struct remote {
     plan_buffer buffer;
 } remote;
 
-/* A GPU's own numbers. */
+/* Indices of one GPU. */
 typedef struct gpu {
     uint32_t *out[CHANNELS],
-        *in[CHANNELS]; /* links of each channel: signals there, and from there */
+        *in[CHANNELS]; /* links of each channel: outgoing and incoming signals */
     size_t channel_count[CHANNELS], out_room[CHANNELS], in_room[CHANNELS];
     remote *remotes;
     size_t remote_count, remote_room;
@@ -36,13 +36,13 @@ typedef struct gpu {
 
 typedef struct reader {
     coll_plan *p;
-    orr_map *links;  /* (type, from, to, place among them) -> number */
-    orr_map *counts; /* (type, from, to) -> how many so far */
+    orr_map *links;  /* (type, from, to, index among them) -> number */
+    orr_map *counts; /* (type, from, to) -> number so far */
     gpu *gpus;
     orr_error *err;
 } reader;
 
-/* A thread block's lists, which its operations mean. */
+/* The lists of a thread block that its operations index. */
 typedef struct block_lists {
     const gpu *g;
     uint32_t *channels[CHANNELS], *remotes[CHANNELS];
@@ -101,7 +101,7 @@ static orr_code text(const reader *r, orr_json_value v, const char *key, orr_str
     return code ? code : orr_json_get_str(s, out, r->err);
 }
 
-/* Members that are not known change what is meant: they are errors. */
+/* Unknown members may change the meaning: they are errors. */
 static orr_code check_keys(const reader *r, orr_json_value v, const char *const *known)
 {
     orr_json_value value;
@@ -134,7 +134,7 @@ static orr_code get_buffer(const reader *r, orr_json_value v, const char *key, p
     return *out != PLAN_BUFFERS ? ORR_OK : fail_at(r, v, "the buffer is not i, o or s");
 }
 
-/* "switch": in-network reduction, which no network of ours has. */
+/* "switch": in-network reduction, which none of our networks has. */
 static orr_code get_channel_type(const reader *r,
                                  orr_json_value v,
                                  const char *key,
@@ -166,7 +166,7 @@ static bool push(uint32_t **list, size_t *count, size_t *room, uint32_t v)
     return true;
 }
 
-/* ---- what a GPU has ---- */
+/* ---- lists of a GPU ---- */
 
 static orr_code find_link(
     reader *r, channel_type t, uint32_t from, uint32_t to, uint32_t place, uint32_t *out)
@@ -406,7 +406,7 @@ static void work(op_reader *o, unsigned how)
     add(o, (plan_op){.verb = PLAN_WORK, .how = (uint8_t)how});
 }
 
-/* The channel at this place of channel_ids; false: there is none. */
+/* The channel at this index of channel_ids; false: there is none. */
 static bool channel_at(op_reader *o, uint32_t place, bool is_in, uint32_t *out)
 {
     const block_lists *l = o->l;
@@ -484,7 +484,7 @@ static void do_get(op_reader *o, const operands *src, const operands *dst)
     }
 }
 
-/* src[0] and all other sources, added up, to dst[0]; then to the rest. */
+/* Reduces src[0] and all other sources into dst[0]; then copies it to the rest. */
 static void do_reduce(
     op_reader *o, const operands *src, const operands *dst, bool reads, bool packets, uint32_t kept)
 {
@@ -496,7 +496,7 @@ static void do_reduce(
     for (uint32_t i = 1; i < src->count && !o->code; i++) {
         if (reads && src->all[i].is_remote) {
             range(o, PLAN_GET, &src->all[i], false);
-            if (o->ok && !o->code) /* what comes is added to what the hand has */
+            if (o->ok && !o->code) /* incoming data is reduced into the hand */
                 o->l->b->ops[o->l->b->count - 1].count = 1;
             work(o, ORR_COLL_REDUCED);
         } else {
@@ -567,7 +567,7 @@ static void do_semaphore(op_reader *o, plan_verb verb)
 
 static orr_code read_op(reader *r, block_lists *l, orr_json_value v);
 
-/* Its operations, once for every piece of the data. */
+/* Repeats its operations for every piece of the data. */
 static void do_pipeline(op_reader *o)
 {
     static const char *const known[] = {"unit_size", "num_chunks", NULL};
@@ -696,7 +696,7 @@ static orr_code read_op(reader *r, block_lists *l, orr_json_value v)
         return code;
     const bool has_switch = orr_str_is(name, "glres") || orr_str_begins(name, "gstore");
     src.count = dst.count = 0;
-    if (!has_switch) { /* which are refused by name */
+    if (!has_switch) { /* these are refused by name */
         read_operands(&o, "src_buff", &src);
         read_operands(&o, "dst_buff", &dst);
     }
@@ -771,7 +771,8 @@ static orr_code read_block(reader *r, orr_json_value v, uint32_t rank)
 
 /* ---- a GPU, and all of them ---- */
 
-/* Thread blocks that share an operation cut its chunks: the parts that all cuts fall between. */
+/* Thread blocks that share an operation split its chunks: find a subdivision into parts that fits
+ * all splits. */
 static orr_code find_parts(reader *r, orr_json_value ops)
 {
     orr_json_value op, x;

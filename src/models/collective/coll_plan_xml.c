@@ -2,7 +2,7 @@
 /* coll_plan_xml.c - plans of MSCCL: XML, <algo> of <gpu> of <tb> of <step>.
  *
  * A thread block has one peer to send to and one to receive from; the k-th send of a connection
- * meets the k-th receive at its other end.  A connection is a pair of GPUs and a channel. */
+ * matches the k-th receive at its other end.  A connection is a pair of GPUs and a channel. */
 #include "coll_plan_impl.h"
 
 #include "base/formats/xml.h"
@@ -28,7 +28,7 @@ typedef struct step {
     uint64_t byte;
 } step;
 
-/* What each type of step is made of. */
+/* The primitives of each type of step. */
 typedef struct step_kind {
     const char *name;
     bool receives, loads, adds, stores, sends;
@@ -58,7 +58,7 @@ static orr_code get(const reader *r,
     return code;
 }
 
-/* An attribute that changes what a step does must not be passed over. */
+/* An unknown attribute may change what a step does: do not ignore it. */
 static orr_code check_names(const reader *r, const orr_xml_node *n, const char *const *known)
 {
     for (uint32_t i = 0; i < n->attribute_count; i++) {
@@ -187,7 +187,7 @@ static plan_op range_op(plan_verb verb, plan_buffer buffer, uint32_t at, uint32_
         .verb = (uint8_t)verb, .buffer = (uint8_t)buffer, .from = at, .to = at + count};
 }
 
-/* The step as operations; times as the built-in algorithms have them (orr_coll_charge). */
+/* The step as primitives; charged like the built-in algorithms (orr_coll_charge). */
 static bool add_step(plan_block *b, const step *s, uint32_t send_link, uint32_t recv_link)
 {
     const step_kind *k = &kinds[s->kind];
@@ -199,7 +199,7 @@ static bool add_step(plan_block *b, const step *s, uint32_t send_link, uint32_t 
     bool ok = true;
     if (s->kind == 0)
         return put(b, s, (plan_op){.verb = PLAN_STEP_END});
-    if (k->receives) /* the range is what must come */
+    if (k->receives) /* the range is the destination of the message */
         ok = put(b, s, (plan_op){.verb = PLAN_RECV, .link = recv_link, .to = s->count});
     if (ok && k->loads)
         ok = put(b, s, range_op(PLAN_LOAD, s->src, s->src_at, s->count));
@@ -251,7 +251,7 @@ static orr_code read_depends(const reader *r, const orr_xml_node *n, plan_block 
     if (at < 0)
         return plan_fail(r->p, byte_at(r, n), r->err, "depid without deps");
     const plan_op op = {.verb = PLAN_AFTER,
-                        .link = (uint32_t)id, /* an id; plan_build looks it up */
+                        .link = (uint32_t)id, /* an id; resolved by plan_build */
                         .count = (uint32_t)at,
                         .unit = COLL_NO_UNIT,
                         .byte = byte_at(r, n)};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_relay.c - broadcast, reduce, scatter and gather: data goes along the edges of a tree,
+/* coll_relay.c - broadcast, reduce, scatter and gather: data travels along the edges of a tree,
  * away from its root or towards it (docs/design/collectives.md).
  *
  * Three trees (coll.h): a chain ("ring"), a star ("direct") and a binomial tree
- * ("tree").  A member waits out an endpoint delay for each message it gets, and one for data of
- * its own, and then passes on what it has: all at once, or, where a chain carries a piece for
- * each member, piece by piece. */
+ * ("tree").  A member waits for an endpoint delay per received message, and one for its own data,
+ * and then forwards what it has: all at once, or, if a chain carries one piece per member, piece by
+ * piece. */
 #include "coll.h"
 
 typedef struct relay {
-    uint64_t size;   /* of what a member has, or of a piece */
-    uint64_t pieces; /* to pass on */
+    uint64_t size;   /* of a member's data, or of a piece */
+    uint64_t pieces; /* to forward */
     uint32_t root, seat;
-    uint32_t delays; /* endpoint delays to come */
+    uint32_t delays; /* pending endpoint delays */
     bool is_added_up;
 } relay;
 
@@ -47,7 +47,7 @@ static void send_one(orr_coll *c, uint32_t peer, uint32_t child)
     orr_coll_send(c, member_at(c, peer), coll_relay_edge_size(&t, r->size, child));
 }
 
-/* ---- the machine ---- */
+/* ---- state machine ---- */
 
 static bool setup(orr_coll *c, const orr_coll_phase *p)
 {
@@ -94,7 +94,7 @@ static void received(orr_coll *c, orr_bytes size)
 static void pass_on_piece(orr_coll *c, relay *r)
 {
     if (r->pieces == 0)
-        return; /* the last piece is its own, or it is the root that gathers */
+        return; /* the last piece is its own, or it is the gathering root */
     r->pieces--;
     const coll_relay_tree t = tree_of(c);
     const uint32_t child = coll_relay_child(&t, r->seat, 0);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_ring.c - ring: every member sends to its neighbour, one packet at a time (astra-sim.md
- * 5.7). */
+/* coll_ring.c - ring: every member sends to its neighbour, one packet at a time (astra-sim.md 5.7).
+ *
+ * The shared state machine is in coll_exchange.h.  The first packet of a round is the member's own
+ * data, every other one forwards what was just received, so a member is paced by its slower
+ * neighbour.  Packets: count - 1, twice that for an all-reduce, and count (count - 1) / 2 for an
+ * all-to-all, where data for distant members is forwarded on every hop. */
 #include "coll_exchange.h"
 
-/* The walk does not move: all packets are alike. */
+/* The cursor has no state: all packets have the same peers and size. */
 typedef struct ring {
     coll_exchange x;
     coll_packet packet;

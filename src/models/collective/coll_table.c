@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_table.c - the list of algorithms: the only place that knows them all.  The words of the
- * system file, the list in its error messages, help, timelines and progress follow from it. */
+/* coll_table.c - the list of algorithms: the only place that knows them all.  The names in the
+ * system file, the list in its error messages, help, timelines and progress are derived from it. */
 #include "coll.h"
 
 #include "base/text/number.h"
@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 static const orr_coll_ops *const table[] = {
-    &coll_ring,  &coll_direct, &coll_halving_doubling, &coll_tree, /* no root */
-    &coll_chain, &coll_star,   &coll_binomial,                     /* with a root */
+    &coll_ring,  &coll_direct, &coll_halving_doubling, &coll_tree, /* without a root */
+    &coll_chain, &coll_star,   &coll_binomial,                     /* rooted */
 };
 enum { COUNT = sizeof table / sizeof *table };
 
@@ -68,10 +68,10 @@ const char *coll_kind_name(orr_collective kind)
     return (unsigned)kind < ORR_COLL_COUNT ? names[kind] : "collective";
 }
 
-/* ---- words of the system file ---- */
+/* ---- names in the system file ---- */
 
-/* A word of the system file need not be right for the collective, only for its family: what the
- * algorithm cannot do is an error when it is to do it, as in the reference. */
+/* A name in the system file need not fit the collective, only its family: an algorithm that cannot
+ * run the collective is an error when it is started, as in the reference. */
 static bool is_of_family(const orr_coll_ops *ops, orr_collective kind)
 {
     const bool is_rooted = (ops->kinds & COLL_ROOTED) != 0;
@@ -83,7 +83,7 @@ static bool starts_with(orr_str s, const char *head, size_t n)
     return s.len >= n && memcmp(s.ptr, head, n) == 0;
 }
 
-/* "ring" or "oneRing"; what is left of the word is a number, if anything. */
+/* "ring" or "oneRing"; the rest of the word, if any, must be a number. */
 static bool strip_name(orr_str *s, const orr_coll_ops *ops, bool *is_one)
 {
     const size_t n = strlen(ops->name);

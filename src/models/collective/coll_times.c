@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coll_times.c - ring, halving-doubling and direct as recurrences of max and plus.  Trees follow
- * the same idea, rank by rank.
+/* coll_times.c - ring, halving-doubling and direct as max-plus recurrences.  Trees follow the same
+ * idea, rank by rank.
  *
- * On a network without congestion a phase is a function from the times at which its members start
- * to those at which they finish.  Write a[k][i] for the time at which member i sends its packet k.
- * It then posts the receive of packet k of its source, which is complete at max(a[k][i],
- * a[k][source] + delay); an endpoint delay later, plus the time of a reduction where there is one,
- * comes a[k+1][i].  So with c[k] for these two (astra-sim.md 5.5, 5.7)
+ * On a network without congestion a phase is a function from the start times of its members to
+ * their end times.  Write a[k][i] for the time at which member i sends its packet k. It then posts
+ * the receive of packet k of its source, which is complete at max(a[k][i], a[k][source] + delay);
+ * an endpoint delay later, plus the time of a reduction if there is one, follows a[k+1][i].  With
+ * c[k] for these two (astra-sim.md 5.5, 5.7):
  *
  *     a[0][i]   = start[i] + endpoint
  *     a[k+1][i] = max(a[k][i], a[k][source] + delay) + c[k+1],     end[i] = a[packets][i].
  *
  * Halving-doubling does this step by step.  A ring has the same neighbour in every step, and
  * unrolled its end is the largest of start[j] + delays from j to i over the last lap: a sliding
- * window.  Direct has many packets under way; see below.  Nothing here depends on the order of
- * events of one tick, or the function says so by returning false. */
+ * window.  Direct has many packets in flight; see below.  If the result depends on the order of
+ * events within a tick, the function returns false. */
 #include "base/memory/heap.h"
 
 #include "base/arithmetic.h"
@@ -25,7 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Who wants to know of each message; NULL: nobody. */
+/* Observer of each message; NULL: none. */
 typedef struct coll_times_listener {
     coll_times_sent visit;
     void *context;
@@ -38,7 +38,7 @@ static inline uint64_t coll_times_reduction(const coll_times_phase *p, uint64_t 
 
 static inline uint64_t coll_times_on_the_wire(uint64_t size)
 {
-    return size ? size : 1; /* as match.c has it */
+    return size ? size : 1; /* as in match.c */
 }
 
 static inline bool coll_times_no_memory(coll_times_net *net)
@@ -47,22 +47,22 @@ static inline bool coll_times_no_memory(coll_times_net *net)
     return false;
 }
 
-/* ---- Collectives along trees as recurrences of max and plus: those with a root
- * (coll_relay.c) and the double binary tree (coll_tree.c).
+/* ---- Collectives along trees as max-plus recurrences: rooted ones (coll_relay.c) and the double
+ * binary tree (coll_tree.c).
  *
- * With e for the endpoint delay, r for the time of a reduction where there is one, d for that of
- * a message:
+ * With e for the endpoint delay, r for the time of a reduction if there is one, d for that of a
+ * message:
  *
  *     away from the root   t[root] = start + e           t[i] = max(start[i], t[parent] + d) + e
  *     towards it           t[leaf] = start + e           t[i] = max over children(max(start[i], t[child] + d) + e + r)
  *     up, then down        up as towards it; down[root] = up[root],
  *                          down[i] = max(up[i], down[parent] + d) + e, + r where it has children
  *
- * for a member posts its receives when it starts, and that from its parent on the way down when
- * it has sent up.  What it passes on leaves when the last delay is over.  Pieces that travel one
- * by one leave when their own is; the last of them follows the same rule, because all that are
- * before it are there before it, and that one alone counts for the end. No choice depends on the
- * order of events of one tick. */
+ * because a member posts its receives when it starts, and that from its parent on the way down when
+ * it has sent up.  It forwards data when the last delay has passed.  Pieces sent one by one leave
+ * after their own delay; the last of them follows the same rule, because all earlier ones have
+ * arrived before it, and it alone determines the end.  Nothing depends on the order of events
+ * within a tick. */
 
 #define EDGE (UINT64_C(1) << 63)
 
@@ -132,15 +132,14 @@ void coll_times_edges(const coll_times_phase *p, coll_times_edge visit, void *co
     }
 }
 
-/* Saturates: sums of times that an input may ask for pass the range.  tree_ends refuses
- * what has come that far. */
+/* Saturates: sums of times from an input may exceed the range.  tree_ends refuses such results. */
 static int64_t after(int64_t at, uint64_t delay)
 {
     const int64_t far = (int64_t)ORR_TICKS_FAR;
     return delay >= ORR_TICKS_FAR || at >= far - (int64_t)delay ? far : at + (int64_t)delay;
 }
 
-/* When it arrives. */
+/* Returns its arrival. */
 static int64_t send(coll_times_net *net,
                     uint32_t from,
                     uint32_t to,
@@ -160,7 +159,7 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* ---- with a root ---- */
+/* ---- rooted ---- */
 
 static void away_from_root(const coll_times_phase *p,
                            coll_times_net *net,
@@ -180,7 +179,7 @@ static void away_from_root(const coll_times_phase *p,
     }
 }
 
-/* Pieces leave one by one: each when it has come, the member's own at once. */
+/* Pieces leave one by one: each when it has arrived, the member's own at once. */
 static void tell_pieces(const coll_times_phase *p,
                         coll_times_net *net,
                         const int64_t *start,
@@ -208,7 +207,8 @@ static void towards_root(const coll_times_phase *p,
     const uint64_t size = coll_relay_size(&t, p->data);
     const uint64_t reduced = p->endpoint + (is_added_up(p) ? coll_times_reduction(p, size) : 0);
     for (uint32_t i = 0; i < p->count; i++)
-        end[i] = after(start[i], p->endpoint); /* of a leaf; what comes in is later than that */
+        /* of a leaf; received data arrives later than that */
+        end[i] = after(start[i], p->endpoint);
     for (uint32_t seat = p->count; seat-- > 1;) {
         const uint32_t me = member_at(p, seat), parent = member_at(p, coll_relay_parent(&t, seat));
         const int64_t there = send(net, me, parent, end[me], coll_relay_edge_size(&t, size, seat),
@@ -261,7 +261,7 @@ static bool up_and_down(const coll_times_phase *p,
     return true;
 }
 
-/* ---- all of them ---- */
+/* ---- all trees ---- */
 
 static bool tree_ends(const coll_times_phase *p,
                       coll_times_net *net,
@@ -278,7 +278,8 @@ static bool tree_ends(const coll_times_phase *p,
     else
         away_from_root(p, net, start, end, l);
     for (uint32_t i = 0; fits && i < p->count; i++)
-        fits = end[i] < (int64_t)ORR_TICKS_FAR; /* a run of every rank says what takes too long */
+        /* a run of every rank reports what takes too long */
+        fits = end[i] < (int64_t)ORR_TICKS_FAR;
     return fits;
 }
 
@@ -308,13 +309,13 @@ uint32_t coll_times_source(uint64_t step, uint32_t member, uint32_t count)
 
 /* ---- packets ---- */
 
-/* The walk of an algorithm, as coll_exchange.h has it. */
+/* The packets of an algorithm, as in coll_exchange.h. */
 typedef struct walk {
     uint64_t packets; /* to send */
     uint64_t parallel, round;
 } walk;
 
-/* Is packet k (from 0) added up where it is made?  The first of a round are the member's own. */
+/* Is packet k (from 0) reduced where it is made?  The first of a round are the member's own. */
 static bool is_reduced(const coll_times_phase *p, const walk *w, uint64_t k)
 {
     const uint64_t cycle = w->parallel + w->round;
@@ -361,17 +362,18 @@ static uint64_t ring_charges(const coll_times_phase *p, const walk *w)
 }
 
 typedef struct window {
-    int64_t *value; /* falling */
+    int64_t *value; /* decreasing */
     int64_t *from;
     size_t first, count;
 } window;
 
-/* Ends of a ring whose places are numbered along the way of the data; hop[t] leads into place t. */
+/* Ends of a ring whose places are numbered along the data; hop[t] leads into place t.  The maximum
+ * over a sliding window, in O(n) by a monotone queue. */
 static void ring_ends(
     uint32_t n, uint64_t hops, const int64_t *start, const int64_t *prefix, window *w, int64_t *end)
 {
     const int64_t most = (int64_t)hops, least = hops + 1 > n ? most - n + 1 : 0, lap = prefix[n];
-    int64_t next = -most; /* the place that enters the window next, unrolled */
+    int64_t next = -most; /* the next place to enter the window, unrolled */
     for (int64_t i = 0; i < n; i++) {
         while (w->count && w->from[w->first] < i - most) {
             w->first = (w->first + 1) % n;
@@ -461,7 +463,7 @@ static void next_half(const coll_times_phase *p, halves *h)
     }
 }
 
-/* Members beyond the first are not looked at when they are all alike. */
+/* If all members are equal, only the first is computed. */
 static bool halving_times(const coll_times_phase *p,
                           coll_times_net *net,
                           uint32_t members,
@@ -497,9 +499,9 @@ static bool halving_times(const coll_times_phase *p,
 
 /* ---- direct ----
  *
- * Packet q goes q + 1 places on; `parallel` of them are under way.  Each receive makes a packet,
- * and when the endpoint delay of that one is over, the next of all packets may leave.  The second
- * half of an all-reduce begins with the first such timer that finds all of the first half
+ * Packet q goes to the member q + 1 places further; `parallel` of them are in flight.  Each receive
+ * makes a packet, and when its endpoint delay has passed, the next packet may leave.  The second
+ * half of an all-reduce begins with the first such timer that finds the whole first half
  * received. */
 
 static walk direct_walk(const coll_times_phase *p)
@@ -516,8 +518,8 @@ static uint64_t direct_size(const coll_times_phase *p)
     return p->kind == ORR_COLL_ALL_GATHER ? p->data : p->data / p->count;
 }
 
-/* One member among equals: what it sends, it receives at the time that the other end of the same
- * distance does. */
+/* All members equal: a member receives exactly when its peer at the same distance receives what it
+ * sends. */
 static bool direct_even(const coll_times_phase *p,
                         coll_times_net *net,
                         int64_t start,
@@ -545,7 +547,7 @@ static bool direct_even(const coll_times_phase *p,
         if (is_second && received < others)
             continue;
         if (is_second && received == others && last_arrival == (int64_t)e.key && left == others)
-            ok = !(is_tied = true); /* it matters which of the two is first */
+            ok = !(is_tied = true); /* the order of the two matters */
         for (uint64_t i = 0; ok && i < (is_second ? w.parallel : 1) && left && free && sent < made;
              i++) {
             const uint64_t step = distance_step(p, sent % others + 1);
@@ -567,8 +569,9 @@ static bool direct_even(const coll_times_phase *p,
     return ok && is_over;
 }
 
-/* Members that differ: all of them, event by event.  A packet that member i sends and the one that
- * it receives for it have the same number, so a receive is known by member and number. */
+/* Members that differ: simulate all of them, event by event.  A packet that member i sends and the
+ * one it receives in the same step have the same number, so a receive is identified by member and
+ * number. */
 typedef struct crowd {
     const coll_times_phase *p;
     coll_times_net *net;
@@ -644,7 +647,7 @@ static void crowd_timer(crowd *c, uint32_t i, int64_t now, int64_t *end)
         m->last_blocked = now;
         return;
     }
-    /* Would it have been too early without what arrived in this tick? */
+    /* Would it have been too early without the arrivals of this tick? */
     c->is_tied = c->is_tied || (is_second && m->last_arrival == now && m->before_tick < others);
     for (uint64_t k = 0; k < (is_second ? c->w.parallel : 1); k++)
         send_next(c, i, now);
@@ -692,7 +695,7 @@ static bool direct_times(const coll_times_phase *p,
     return ok;
 }
 
-/* ---- all of them ---- */
+/* ---- all algorithms ---- */
 
 bool coll_times_knows(const coll_times_phase *p)
 {
@@ -795,9 +798,9 @@ bool coll_times_ends(const coll_times_phase *p,
                                   : halving_times(p, net, p->count, start, end, NULL);
 }
 
-/* ---- when messages are sent ---- */
+/* ---- send times ---- */
 
-/* Packet by packet, where ring_ends looks at the last lap only. */
+/* Packet by packet, whereas ring_ends uses only the last lap. */
 static bool ring_sends(const coll_times_phase *p,
                        coll_times_net *net,
                        uint32_t members,

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coll_tree.c - the double binary tree: an all-reduce of the whole chunk up and down one of two
- * trees (astra-sim.md 5.8). */
+ * trees (astra-sim.md 5.8).
+ *
+ * Chunks alternate between the two trees (variants).  A member counts timers: after those of its
+ * children, or its own if it is a leaf, it sends up and posts the receive from its parent; the next
+ * timer, or at the root this one, sends down and ends the phase. */
 
 #include "coll.h"
 

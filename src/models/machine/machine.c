@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.c - machines by name, and what follows from their values: rates of a device, dimensions.
+/* machine.c - machines by name, and derived values: rates of a device, dimensions.
  *
- * The machines that are built in are the files of built_in/, embedded as text and read as a user's
- * would be, so that there is one way from figures to values and each figure keeps its source.
- * Reading one takes some 50 us.  What is changed on the command line is a small file too. */
+ * The built-in machines are the files of built_in/, embedded as text and parsed like a user's, so
+ * that there is one way from figures to values and each figure keeps its source.  Reading one takes
+ * some 50 us.  Changes on the command line are parsed as a small file too. */
 #include "base/text/text.h"
 
 #include <orrery/lab/folders.h>
@@ -23,22 +23,21 @@
 
 enum { MACHINE_NODES = 1 << 20, MACHINE_DEVICES = 1 << 16, MACHINE_ALL = 1 << 24 };
 
-/* Values that do not go together; where: of the file, or NULL. */
+/* Refuses inconsistent values; where: of the file, or NULL. */
 static orr_code check_machine(const orr_machine *m, const orr_where *where, orr_error *err);
 
-/* A file that says what is different from *out; what it does not say stays.  checks: the result
- * must hold together. */
+/* Applies a file of differences to *out; other values are unchanged.  checks: the result must be
+ * consistent. */
 static orr_code change_machine(
     orr_span bytes, const char *label, bool checks, orr_machine *out, orr_error *err);
-/* One that is built in; name is of one. */
+/* A built-in machine; name must be one. */
 static orr_code find_built_in(const char *name, orr_machine *out, orr_error *err);
 
 /* ---- Machines from YAML and to YAML (docs/format/machine.md).
  *
- * Every value has a unit or is a plain count.  Bounds keep slips of the hand out and sums inside
- * what doubles and 32 bits hold; check_machine refuses values that do not go together.  What is
- * written reads back as the same values: rates are whole bytes a second, times whole
- * picoseconds. */
+ * Every value has a unit or is a plain count.  Bounds catch typing mistakes and keep sums within
+ * doubles and 32 bits; check_machine refuses inconsistent values.  Writing and reading back gives
+ * the same values: rates are whole bytes per second, times whole picoseconds. */
 
 #define MOST_MEMORY (1ull << 50)
 #define MOST_GBPS 1e6 /* 1 PB/s */
@@ -224,7 +223,7 @@ static orr_code take_device(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code ? code : take_rate(map, "host_bandwidth", &m->host_GBps, err);
 }
 
-/* A machine that is built in, of which the file says what is different. */
+/* A built-in machine from which the file differs. */
 static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
     char name[sizeof m->name];
@@ -237,8 +236,8 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code ? code : find_built_in(name, m, err);
 }
 
-/* An interval is of the estimate beside it: a file with a cost of its own does not take that of its
- * base. */
+/* An interval belongs to its estimate: a file with its own cost does not inherit the interval of
+ * its base. */
 static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
     orr_yaml_value v;
@@ -260,15 +259,14 @@ static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
     return ORR_OK;
 }
 
-/* As nccl_custom_open knows them: no files. */
+/* Names known to nccl_custom_open, which are not files. */
 static bool is_built_in(const char *collectives)
 {
     return strcmp(collectives, "nccl") == 0 || strcmp(collectives, "rccl") == 0 ||
            strcmp(collectives, "none") == 0;
 }
 
-/* A table that is not built in is a file.  label: of the file that names it; NULL: the user
- * does. */
+/* A table that is not built in is a file.  label: the file that names it; NULL: the user does. */
 static orr_code take_collectives(orr_yaml_value map,
                                  orr_machine *m,
                                  const char *label,
@@ -371,9 +369,9 @@ orr_code orr_machine_read(const char *path, orr_machine *out, orr_error *err)
     return code;
 }
 
-/* ---- the other way ---- */
+/* ---- writing ---- */
 
-/* What is not known is left out. */
+/* Unknown values are left out. */
 static void put_rate(orr_pen *t, const char *key, double GBps)
 {
     if (GBps > 0)
@@ -499,7 +497,7 @@ static orr_code fail_unknown(const char *name, orr_error *err)
                     name);
 }
 
-/* "name:N": where the colon is; NULL: there is no number of nodes. */
+/* "name:N": the position of the colon; NULL: no number of nodes. */
 static char *find_nodes(char *text)
 {
     char *colon = strrchr(text, ':');
@@ -517,8 +515,7 @@ static orr_code take_nodes(const char *colon, uint32_t *out, orr_error *err)
     return ORR_OK;
 }
 
-/* Read once: a sweep asks ten thousand times.  One that could not be read, for lack of memory, is
- * not kept. */
+/* Cached: a sweep looks it up ten thousand times.  A failure for lack of memory is not cached. */
 static orr_code find_built_in(const char *name, orr_machine *out, orr_error *err)
 {
     static orr_machine read[BUILT_IN];
@@ -552,7 +549,7 @@ static size_t key_length(const char *text)
     return strspn(text, "abcdefghijklmnopqrstuvwxyz_.");
 }
 
-/* The comma before the first change; NULL: there is none.  A path may hold commas too. */
+/* The comma before the first change; NULL: there is none.  A path may contain commas too. */
 static const char *find_changes(const char *text)
 {
     for (const char *at = strchr(text, ','); at; at = strchr(at + 1, ',')) {
@@ -563,7 +560,7 @@ static const char *find_changes(const char *text)
     return NULL;
 }
 
-/* Up to the next comma that is not inside brackets, as of size=[4,4]. */
+/* Up to the next comma outside brackets, as in size=[4,4]. */
 static size_t change_length(const char *text)
 {
     int depth = 0;
@@ -594,7 +591,7 @@ static orr_code change(orr_machine *m, const char *text, size_t length, orr_erro
     const orr_code code = change_machine(bytes, "machine", false, m, err);
     if (!code || code == ORR_ENOMEM)
         return code;
-    if (err) /* places in a text of our own would mislead */
+    if (err) /* locations in our own text would mislead */
         err->where = (orr_where){.path = "", .byte = ORR_NO_BYTE};
     if (err)
         err->code = ORR_EUSAGE;
@@ -656,7 +653,7 @@ orr_code orr_machine_find(const char *text, orr_machine *out, orr_error *err)
     return code;
 }
 
-/* ---- what must hold ---- */
+/* ---- consistency ---- */
 
 static uint32_t volume(const orr_machine *m)
 {
@@ -698,14 +695,14 @@ static orr_code check_machine(const orr_machine *m, const orr_where *where, orr_
                : orr_fail(err, ORR_EUSAGE, NULL, "%s with %u nodes: %s", m->name, m->nodes, fault);
 }
 
-/* ---- what follows ---- */
+/* ---- derived values ---- */
 
 uint32_t orr_machine_devices(const orr_machine *m)
 {
     return m->nodes * m->devices;
 }
 
-/* Switches on the way between the two nodes that are furthest apart. */
+/* Switches between the two most distant nodes. */
 static unsigned count_hops(const orr_machine *m)
 {
     const uint64_t leaf = m->nodes_per_leaf ? m->nodes_per_leaf : m->nodes;
@@ -735,8 +732,8 @@ double orr_machine_out_latency_ns(const orr_machine *m)
     return m->nic_latency_ns + count_hops(m) * m->hop_latency_ns;
 }
 
-/* Jobs leave out some devices of a rack so that it comes out even: 256 ranks take 64 of 72 on each
- * of four.  Hosts of 8 and 16 are taken whole. */
+/* Jobs leave some devices of a rack unused to get an even split: 256 ranks take 64 of 72 on each of
+ * four.  Hosts of 8 and 16 are used whole. */
 enum { WHOLE_NODE_MOST = 16 };
 
 static uint32_t devices_used(const orr_machine *m, uint32_t ranks)

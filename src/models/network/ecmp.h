@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ecmp.h - which of several equally short routes a flow takes: a hash of addresses and ports, with
- * the number of the switch as its seed.  The packet engine and the network fluid choose alike, so
- * that flows collide on the same links. */
+ * the number of the switch as its seed.  The packet engine and the network fluid use the same hash,
+ * so that flows collide on the same links. */
 #ifndef ORR_MODELS_ECMP_H
 #define ORR_MODELS_ECMP_H
 
 #include <stdint.h>
 
 enum { NET_ECMP_FIRST_PORT = 10000, NET_ECMP_PORT = 100 };
-#define NET_ECMP_HOST_SEED 0x8BADF00Du /* of a host that has several links */
+#define NET_ECMP_HOST_SEED 0x8BADF00Du /* of a host with several links */
 
 /* 32-bit Murmur3 of three words (packet-network.md 5). */
 static inline uint32_t net_ecmp_mix(uint32_t h, uint32_t word)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_servers.c - links as first-come-first-served servers, and packets that pass them
- * (astra-sim.md 8.2).
+/* link_servers.c - links as FIFO servers, and the packets that pass them (astra-sim.md 8.2).
  *
  * A packet crosses a link in two events: its arrival at the other end, and the link's release.
- * Packets that wait form a list through the pool of packets, so a hop allocates nothing below the
- * high-water mark. Cost: O(1) a hop, plus the model's choice of the next link. */
+ * Waiting packets form a list through the pool, so a hop allocates nothing below the high-water
+ * mark. Cost: O(1) per hop, plus the model's choice of the next link. */
 #include "link_servers.h"
 #include "net_time.h"
 
@@ -61,7 +60,7 @@ static void drop_packet(net_servers *s, uint32_t p)
     s->free_packet = p;
 }
 
-/* ---- links that stand for others ---- */
+/* ---- links that represent others ---- */
 
 enum { BY_SOURCE = 1, BY_LINK = 2, BY_RELEASE = 4 };
 
@@ -75,15 +74,15 @@ bool net_servers_fold(net_servers *s)
     return true;
 }
 
-/* Before something happens to a link.  What has the same place as something else in this tick may
- * come before it at one of the links, and after it at another.  That makes no difference
- * - between events that go back to the starts of ranks of one copy (orr__net_origin): ranks are
+/* Called before an event at a link.  Two events with the same place in a tick may have different
+ * orders at different represented links.  That makes no difference
+ * - between events that originate from the starts of ranks of one copy (orr__net_origin): ranks are
  * moved together, so that
  *   their order is the same in every copy;
  * - between two messages of the rank from which the link leads: their order is that of the rank's
  * own events;
- * - between a message that comes and the release of the link: either way the message is the last of
- * those that wait, and
+ * - between an arriving message and the release of the link: either way the message is last in the
+ * queue, and
  *   the first of them starts now.  Only the length of the queue in between differs. */
 static void see_touch(net_servers *s, uint32_t index, unsigned how)
 {
@@ -104,7 +103,7 @@ static void see_touch(net_servers *s, uint32_t index, unsigned how)
         t->how |= (uint8_t)how;
         return;
     }
-    /* Had it come before the release, it would have waited as the last of so many. */
+    /* Had it arrived before the release, it would have been the last in a queue of this length. */
     const uint32_t before = l->is_busy ? l->waiting + 2 : 1;
     const bool fits = !(t->how & BY_RELEASE) || before <= l->max_waiting;
     const bool is_known = how == BY_SOURCE ? !(t->how & BY_LINK) && fits
@@ -171,7 +170,7 @@ void net_servers_add_figures(net_servers *s, uint32_t index, const net_link *mor
         l->max_waiting = more->max_waiting;
 }
 
-/* The arrival is scheduled before the link's release: ties depend on it. */
+/* The arrival is scheduled before the link's release: this determines ties. */
 static void start(net_servers *s, uint32_t index, uint32_t p)
 {
     net_link *l = &s->links[index];
@@ -273,7 +272,7 @@ orr_code net_servers_send(
     return ORR_OK;
 }
 
-/* ---- links that stand for fewer than before ---- */
+/* ---- reducing the symmetry ---- */
 
 static bool *find_free_packets(const net_servers *s)
 {
@@ -307,7 +306,7 @@ static bool copy_packets(net_servers *s, const net_copier *c, net_copy_of device
     return ok;
 }
 
-/* The k-th copy of a link, and of what waits for it. */
+/* The k-th copy of a link and its queue. */
 static void copy_link(net_servers *s, const net_copier *c, uint32_t from, uint32_t k, uint32_t to)
 {
     const net_link *a = &s->links[from];

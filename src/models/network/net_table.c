@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net_table.c - the one list of networks: a new one is a row here, its file and a line of
- * meson.build.  Errors and `orrery help networks` follow from it. */
+/* net_table.c - the list of networks: a new one is a row here, its file and a line of meson.build.
+ * Errors and `orrery help networks` are derived from it. */
 #include "net_table.h"
 
 #include "models/network/packet/packet_run.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.c - arithmetic of ranks, groups and switches; no tables, so that it costs nothing to
- * have. */
+/* product.c - arithmetic of ranks, groups and switches; without tables, so that it costs no
+ * memory. */
 #include "product.h"
 
 #include "base/text/number.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.h - where things are in a network of several dimensions: the product of rings, switches
- * and fully connected groups that ASTRA-sim's network file describes.
+/* product.h - coordinates in a network of several dimensions: the product of rings, switches and
+ * fully connected groups described by ASTRA-sim's network file.
  *
  * Devices are the ranks, then the switches, dimension by dimension.  A rank's coordinate in
  * dimension k is rank / stride[k] % npus[k].  The ranks that differ in dimension k only form a
- * group; a dimension of the shape Switch has one switch for each group. */
+ * group; a dimension of the shape Switch has one switch per group. */
 #ifndef ORR_MODELS_PRODUCT_H
 #define ORR_MODELS_PRODUCT_H
 
@@ -39,7 +39,7 @@ static inline uint32_t net_product_coordinate(const net_product *p, uint32_t k, 
     return rank / p->stride[k] % p->npus[k];
 }
 
-/* The rank that differs from `rank` in dimension k only, and has this coordinate there. */
+/* The rank that differs from `rank` only in dimension k, with this coordinate there. */
 static inline uint32_t net_product_neighbour(const net_product *p,
                                              uint32_t k,
                                              uint32_t rank,
@@ -52,7 +52,7 @@ uint32_t net_product_switch(const net_product *p, uint32_t k, uint32_t rank);
 uint32_t net_product_switch_dim(const net_product *p, uint32_t device);
 /* The member of a switch's group with this coordinate. */
 uint32_t net_product_member(const net_product *p, uint32_t k, uint32_t device, uint32_t coordinate);
-/* One step clockwise is shorter than, or as short as, one step back. */
+/* Is the clockwise direction at most as long as the other? */
 bool net_product_is_clockwise(const net_product *p, uint32_t k, uint32_t from, uint32_t to);
 
 /* "12" for a rank, "switch1.3" for the switch of group 3 in dimension 1. */

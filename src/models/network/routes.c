@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* routes.c - shortest routes, one table for each place that messages go to.
+/* routes.c - shortest routes, one table per destination.
  *
  * A table has the distance of every device to one target, 4 bytes each; a link is on a shortest
- * route when it brings a packet nearer by just its cost.  A rank with a single neighbour has no
- * table of its own: what goes to it goes to that neighbour first, so that a cluster needs as many
- * tables as it has leaf switches, not ranks. Tables are made when first asked for.  When their
- * memory is spent, the one that was not used for longest makes room, so memory is bounded whatever
- * the traffic. Cost: a table O(links) once, times log devices where links differ in cost; a step
- * O(links that leave the device). */
+ * route if it reduces the distance by exactly its cost.  A rank with a single neighbour has no
+ * table: messages to it go via that neighbour, so that a cluster needs as many tables as leaf
+ * switches, not ranks. Tables are made on demand.  When their memory is exhausted, the least
+ * recently used one is evicted, so memory is bounded for any traffic. Cost: a table O(links) once,
+ * times log devices where links differ in cost; a step O(links that leave the device). */
 #include "routes.h"
 
 #include "base/memory/hash.h"
@@ -19,8 +18,8 @@
 
 enum { DEFAULT_BYTES = 256 << 20, FEWEST_TABLES = 2 };
 
-/* Links by device: those of device d are link[first[d]] to link[first[d + 1] - 1], in the order of
- * the file. */
+/* Links by device: those of device d are link[first[d]] to link[first[d + 1] - 1], in file
+ * order. */
 typedef struct star {
     uint32_t *first, *link;
 } star;
@@ -28,7 +27,7 @@ typedef struct star {
 typedef struct table {
     uint32_t *distance; /* by device */
     uint32_t target;
-    uint32_t older, newer; /* in the order of use */
+    uint32_t older, newer; /* LRU list */
 } table;
 
 struct orr__routes {
@@ -40,8 +39,8 @@ struct orr__routes {
     size_t table_count, table_room, most_tables;
     uint32_t oldest, newest;
     orr_map *by_target;
-    /* Devices whose neighbours are still to be looked at, the nearest first. */
-    bool is_even;    /* all links cost the same: they come in order by themselves */
+    /* Devices to be visited, nearest first. */
+    bool is_even;    /* all links have equal cost: a FIFO queue is sorted by itself */
     uint32_t *queue; /* then; */
     orr_heap heap;   /* otherwise */
     uint64_t made;
@@ -66,7 +65,7 @@ static bool make_star(const orr__topology *t, uint32_t devices, bool is_out, sta
     return true;
 }
 
-/* Only where the neighbour may pass messages on. */
+/* Only if the neighbour may forward messages. */
 static uint32_t find_gate(const orr__routes *r, uint32_t rank)
 {
     uint32_t gate = NONE;
@@ -136,7 +135,7 @@ void orr__routes_destroy(orr__routes *r)
     orr_free(r);
 }
 
-/* ---- the order of use ---- */
+/* ---- LRU order ---- */
 
 static void unhook(orr__routes *r, uint32_t i)
 {
@@ -164,7 +163,7 @@ static void hook(orr__routes *r, uint32_t i)
 
 /* ---- tables ---- */
 
-/* Links into device d, backwards: who is nearer by it?  False: out of memory. */
+/* Relaxes the links into device d, backwards.  False: out of memory. */
 static bool look_around(orr__routes *r, uint32_t *distance, uint32_t d, size_t *queued)
 {
     bool ok = true;
@@ -182,8 +181,7 @@ static bool look_around(orr__routes *r, uint32_t *distance, uint32_t d, size_t *
     return ok;
 }
 
-/* The nearest device that was not looked at; an entry of the heap that was overtaken is passed
- * over. */
+/* The nearest unvisited device; stale heap entries are skipped. */
 static bool take_nearest(
     orr__routes *r, const uint32_t *distance, size_t *taken, size_t queued, uint32_t *out)
 {
@@ -251,17 +249,17 @@ static const uint32_t *distances(orr__routes *r, uint32_t target)
     return r->tables[i].distance;
 }
 
-/* ---- choosing ---- */
+/* ---- lookup ---- */
 
-/* A number below n.  The device is part of it: were it the same at every step, packets that were
- * parted once would all go the same route from there on. */
+/* A number below n.  The device is part of the hash: otherwise packets separated once would all
+ * make the same choices from there on. */
 static uint32_t pick(uint64_t hash, uint32_t at, uint32_t n)
 {
     const uint64_t h = orr_hash_mix(hash ^ 0x8ebc6af09c88c6e3u, at + 0x9e3779b97f4a7c15u);
     return (uint32_t)(((h >> 32) * n) >> 32);
 }
 
-/* Does this link bring a packet nearer by just its cost? */
+/* Does this link reduce the distance by exactly its cost? */
 static bool is_on_route(const orr__routes *r, const uint32_t *distance, uint32_t link)
 {
     const orr__wire *l = &r->t->links[link];

@@ -5,8 +5,7 @@
  *     if (orr__routes_create(topology, 0, &r, &err)) ...
  *     uint32_t link = orr__routes_next(r, at, dst, hash, &err);     // NET_LINK_ARRIVED, NET_LINK_NONE
  *
- * Failed links do not exist here.  Tables are made when first needed and given up when they become
- * too many. */
+ * Failed links are ignored.  Tables are made on demand and evicted when they become too many. */
 #ifndef ORR_MODELS_ROUTES_H
 #define ORR_MODELS_ROUTES_H
 
@@ -15,7 +14,7 @@
 
 typedef struct orr__routes orr__routes;
 
-/* The topology must stay.  most_bytes: for tables; 0: 256 MiB. */
+/* The topology must outlive it.  most_bytes: for tables; 0: 256 MiB. */
 orr_code orr__routes_create(const orr__topology *t,
                             size_t most_bytes,
                             orr__routes **out,
@@ -25,19 +24,19 @@ void orr__routes_destroy(orr__routes *r); /* NULL is fine */
 /* NET_LINK_NONE: there is no route (ORR_EINPUT), or no memory. */
 uint32_t orr__routes_next(orr__routes *r, uint32_t at, uint32_t dst, uint64_t hash, orr_error *err);
 
-/* All links that begin a shortest route: their number, at most `most`; 0: it is there, or there is
- * no route (err). */
+/* All links that begin a shortest route: their number, at most `most`; 0: at the destination, or no
+ * route (err). */
 uint32_t orr__routes_choices(
     orr__routes *r, uint32_t at, uint32_t dst, uint32_t *out, uint32_t most, orr_error *err);
 
-/* The last device before a rank, where there is only one; else the rank itself.  What goes to it
- * goes there first. */
+/* The last device before a rank, if it is unique; else the rank itself.  All routes to the rank
+ * pass it. */
 uint32_t orr__routes_gate(const orr__routes *r, uint32_t rank);
 
-/* How many links before this one join the same two devices. */
+/* Number of earlier links between the same two devices. */
 uint32_t orr__routes_twin(const orr__routes *r, uint32_t link);
 
-/* How many tables were made, counting those made again; and how many are kept. */
+/* Tables made, counting those made again; and tables in memory. */
 uint64_t orr__routes_made(const orr__routes *r);
 size_t orr__routes_kept(const orr__routes *r);
 

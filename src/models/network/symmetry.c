@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symmetry.c - the search for digits by which ranks can be moved.  Cost: a question for each
- * divisor and each place, most of which are answered by the first rank. */
+/* symmetry.c - finds the digits of a symmetry.  Cost: one test per divisor and position, most of
+ * which fail at the first rank. */
 #include "symmetry.h"
 
 static bool take(net_symmetry *s, const net_digit *d, net_sym_holds holds, void *context)
@@ -28,7 +28,7 @@ void net_sym_find(
         }
         if (radix > 1)
             low = below = low * radix;
-        else /* a digit further out; what lies between stays as it is */
+        else /* a digit further out; digits in between are unchanged */
             do
                 low += below;
             while (low < n && n % low);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words.c - see words.h.  Numbers are read whole: what a stream would cut off is an error here. */
+/* words.c - see words.h.  Numbers must be complete words: what a C++ stream would truncate is an
+ * error here. */
 #include "words.h"
 
 #include "base/text/number.h"
@@ -12,7 +13,7 @@ typedef struct unit {
     double factor;
 } unit;
 
-/* Editors put a mark before the text (EF BB BF); it is no part of it. */
+/* Some editors prepend a byte order mark (EF BB BF); skip it. */
 static orr_span without_mark(orr_span b)
 {
     const bool has_mark = b.len >= 3 && memcmp(b.ptr, "\xef\xbb\xbf", 3) == 0;
@@ -127,7 +128,7 @@ orr_code orr__words_u64(
     return ORR_OK;
 }
 
-/* A number with one of the units; 0: none fits. */
+/* A number with one of the units; 0: none matches. */
 static double quantity(orr_str s, const unit *units, double bare, double *out)
 {
     size_t digits = 0;

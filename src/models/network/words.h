@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* words.h - words of the packet network's text files, with their places.
+/* words.h - tokenizer for the packet network's text files, with locations.
  *
  *     orr__words w;
  *     orr__words_init(&w, bytes, "topology.txt");
  *     while (orr__words_next(&w, &word)) ...
  *
- * Words are parted by white space, in lines as one likes (packet-network.md 3 and 4).  There are no
- * comments, but for readers that skip lines. */
+ * Words are separated by white space, including newlines (packet-network.md 3 and 4).  There are no
+ * comments, except for readers that skip lines. */
 #ifndef ORR_MODELS_PACKET_WORDS_H
 #define ORR_MODELS_PACKET_WORDS_H
 
@@ -22,7 +22,7 @@ typedef struct orr__words {
 void orr__words_init(orr__words *w, orr_span bytes, const char *path);
 bool orr__words_next(orr__words *w, orr_str *out); /* false: none is left */
 orr_where orr__words_where(const orr__words *w);   /* of the word read last */
-void orr__words_skip_line(orr__words *w);          /* behind the word read last */
+void orr__words_skip_line(orr__words *w);          /* after the word read last */
 
 /* The next word as a number.  `what` says what was expected: "the number of nodes". */
 orr_code orr__words_u64(orr__words *w,
@@ -42,14 +42,14 @@ orr_code orr__words_rate(orr__words *w, const char *what, uint64_t *out, orr_err
     ORR_MUST_CHECK;
 orr_code orr__words_delay(orr__words *w, const char *what, uint64_t *ps_out, orr_error *err)
     ORR_MUST_CHECK;
-/* A word as errors show it: not all of a long one, and "?" for what cannot be printed. */
+/* A word for error messages: truncated, with "?" for unprintable characters. */
 enum { ORR__WORD_ROOM = 64 };
 const char *orr__words_shown(orr_str s, char out[ORR__WORD_ROOM]);
-/* The next word, or an error that says what is missing. */
+/* The next word, or an error that names what is missing. */
 orr_code orr__words_need(orr__words *w, const char *what, orr_str *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* The line of the next word, which nobody reads; 0: none is left. */
+/* The line of the next, unread word; 0: none is left. */
 uint32_t orr__words_surplus(orr__words *w);
 
 #endif

@@ -3,11 +3,11 @@
  *
  * Fitted: lines (all but steps between hosts), direct, spread, on measured NCCL times of NVIDIA's
  * AIConfigurator (truth/collectives/aiconfigurator_nccl.csv has the source): A100, H100 and H200,
- * B200 and GB200, 2 to 8 GPUs of one node, 512 B to 512 MiB, 1,260 rows.  spread is where 90 % of
- * measured / model were when each curve was left out of the fit.
- * Published: steps between hosts, latency of NVLS, its part of the port (20.6 of 25 GB/s a link x
- * 0.85; Blackwell 40.1 of 50 x 0.74) and its turns (a step of Simple, 3.4 us): NCCL's tuning model
- * (github.com/NVIDIA/nccl at 5067397c, graph/tuning and graph/topo).
+ * B200 and GB200, 2 to 8 GPUs of one node, 512 B to 512 MiB, 1,260 rows.  spread is the 90 %
+ * interval of measured / model with each curve left out of the fit.
+ * Published: steps between hosts, latency of NVLS, its share of the port (20.6 of 25 GB/s per link
+ * x 0.85; Blackwell 40.1 of 50 x 0.74) and its turns (a step of Simple, 3.4 us): NCCL's tuning
+ * model (github.com/NVIDIA/nccl at 5067397c, graph/tuning and graph/topo).
  * Assumed: out_rate.  Volta has Ampere's figures, "other" has Hopper's, with wide intervals. */
 #include "models/collective/nccl/nccl_parts.h"
 
@@ -43,7 +43,7 @@
     .direct_rate = 0.7253, .direct_drain_ns = 1753
 #define BLACKWELL_SPREAD { {0.918, 1.098}, {0.909, 1.101}, {0.911, 1.104} }
 #define BLACKWELL_ROWS 504
-/* end of what is fitted */
+/* end of the fitted part */
 
 #define NETWORK .out_latency_ns = 1500, .out_rate = 0.92
 #define NVLS(part) .nvls_ns = 24000, .nvls_rate = (part), .nvls_loop_ns = 3400

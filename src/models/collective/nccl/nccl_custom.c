@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_custom.c - constants and choices of a user's file (docs/format/collectives.md).
  *
- * What the file leaves out is the generation's.  Times have units; rates are parts of a port's
- * rate, above 0 and at most 1, so that no file can make a collective faster than its cut. */
+ * Missing values are the generation's.  Times have units; rates are fractions of a port's rate,
+ * above 0 and at most 1, so that no file can make a collective faster than its bisection allows. */
 #include "base/formats/yaml.h"
 #include "base/io/input.h"
 #include "base/memory/memory.h"

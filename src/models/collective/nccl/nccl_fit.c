@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_fit.c - constants from measured rows.
+/* nccl_fit.c - fits constants to measured rows.
  *
- * Least sum of |log(measured / modelled)|, rounded near 0, by pattern search (Hooke and Jeeves) in
- * the logarithm of each constant: no derivatives (the model has corners where NCCL changes its
- * mind), no randomness, the same bytes on every machine.  A weak pull to the start keeps apart what
- * the rows cannot tell apart.  Cost: constants x rows x a few hundred. */
+ * Minimises the sum of |log(measured / modelled)|, smoothed near 0, by pattern search (Hooke and
+ * Jeeves) in the logarithm of each constant: no derivatives (the model has kinks where NCCL's
+ * choice changes), no randomness, the same bytes on every machine.  A weak regularisation towards
+ * the start fixes constants that the rows do not determine.  Cost: constants x rows x a few
+ * hundred. */
 
 #include "models/collective/nccl/nccl_parts.h"
 
@@ -107,7 +108,7 @@ static double loss(const nccl_row *rows, size_t count, const nccl_constants *k, 
     return sum;
 }
 
-/* Tries a step up and down; keeps what is better. */
+/* Tries a step up and down; keeps an improvement. */
 static double probe(const nccl_row *rows,
                     size_t count,
                     nccl_constants *k,
@@ -148,7 +149,7 @@ void nccl_fit(const nccl_row *rows, size_t count, nccl_constants *k)
                 best = probe(rows, count, k, start, i, factor, best);
             if (best > before - 1e-4 * before)
                 break;
-            /* On in the direction that helped. */
+            /* Continue in the direction that helped. */
             for (;;) {
                 nccl_constants on = *k;
                 double got;

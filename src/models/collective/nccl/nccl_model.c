@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl_model.c - choice and time together.
  *
- * NCCL's choice jumps from way to way as bytes grow, and a later way may be faster than the one
- * before it: without care more bytes would take less time.  So the sizes where the choice changes
- * are walked from small to large, and the time is the largest so far.  Inside a power of two all
- * tuning lines are straight, so the lowest is found by crossings alone. */
+ * NCCL's choice changes as bytes grow, and a later choice may be faster than the previous one:
+ * naively, more bytes could take less time.  So the sizes where the choice changes are visited in
+ * ascending order, and the time is the running maximum.  Within a power of two all tuning lines are
+ * straight, so the lowest is found from their intersections. */
 #include "nccl_model.h"
 
 #include "nccl_parts.h"
@@ -13,17 +13,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- Which algorithm and protocol NCCL takes: its published tuning model.
+/* ---- NCCL's choice of algorithm and protocol: its published tuning model.
  *
- * For every way NCCL draws a line, latency + bytes / bandwidth, and takes the lowest.  The lines
- * are not what operations take (those of the next part are), but they decide, also where they are
+ * For every choice NCCL has a line, latency + bytes / bandwidth, and takes the lowest.  The lines
+ * are not the actual times (those are in the next part), but they decide, even where they are
  * wrong: on 8 x A100 an all-gather of 16 MiB takes 135 us with Simple where LL128 would take 100.
  *
  * Facts from NCCL 2.28 (github.com/NVIDIA/nccl, src/graph/tuning.cc, topo.h, search.cc and
  * enqueue.cc at 5067397c, Apache-2.0): latencies in us of each algorithm, protocol and link; limits
  * per channel in GB/s; efficiency of NVLS; correction of trees; the rates per channel that its
- * search tries.  The graph that the search finds is taken from the generation's usual machine (DGX:
- * 6, 12, 18 NVLinks, one NIC per GPU), not from the rates at hand: nccl_model.h says why. */
+ * search tries.  The graph that its search would find is that of the generation's usual machine
+ * (DGX: 6, 12, 18 NVLinks, one NIC per GPU), not of the actual rates: nccl_model.h says why. */
 
 enum { LINK_UP, LINK_OUT };
 
@@ -34,7 +34,7 @@ typedef struct graph {
     double ll128_channel;     /* GB/s per channel */
     double tree_ll128_channel[3], tree_channel[3], nvls_tree_channel[3];
     double nvls_efficiency;
-    const double *speeds; /* that the search tries per channel, descending, ends in 0 */
+    const double *speeds; /* tried by the search per channel, descending, ends in 0 */
 } graph;
 
 static const double speeds_old[] = {40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 0};
@@ -42,8 +42,8 @@ static const double speeds_sm90[] = {60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3, 0
 static const double speeds_sm100[] = {90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18, 0};
 
 /* Channels: 40 x 6, 60 x 6 and 90 x 8, the first two doubled.  Blackwell's LL128 is limited to 8
- * channels of 40 here: in the measured rows it is never taken.  Chips that are not known are taken
- * for Hopper. */
+ * channels of 40 here: in the measured rows it is never chosen.  Unknown chips are treated as
+ * Hopper. */
 /* clang-format off */
 #define HOPPER_GRAPH                                                                              \
     {360, 50, 12, {141.0, 45.0, 35.0}, 36.7, {36.7, 36.7, 29.0}, {38.7, 41.4, 36.0},              \
@@ -84,7 +84,7 @@ static const double hop_us[2][NCCL_ALGORITHMS][NCCL_PROTOCOLS] = {
 };
 static const double post_us = 1.0; /* a network post, three times with Simple */
 
-/* Trees reach less of their line at medium sizes; powers of two from 64 bytes on. */
+/* Trees reach less of their line at medium sizes; by powers of two from 64 bytes on. */
 enum { CORRECTIONS = 24 };
 static const double tree_correction[NCCL_PROTOCOLS][CORRECTIONS] = {
     {1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6, .5,
@@ -235,10 +235,10 @@ static double latency_of(const nccl_shape *s, orr_collective kind, nccl_way w)
     }
 }
 
-/* What can be done with this shape, in NCCL's order; at most NCCL_WAYS_MOST. */
+/* The possible choices for this shape, in NCCL's order; at most NCCL_WAYS_MOST. */
 static uint32_t ways_of(const nccl_shape *s, orr_collective kind, nccl_tuned *out)
 {
-    /* Where two lines are equal, the first of NCCL's order is taken. */
+    /* If two lines are equal, the first in NCCL's order wins. */
     static const uint8_t order[] = {NCCL_TREE,          NCCL_RING,  NCCL_COLLNET_DIRECT,
                                     NCCL_COLLNET_CHAIN, NCCL_NVLS,  NCCL_NVLS_TREE,
                                     NCCL_PAT,           NCCL_DIRECT};
@@ -258,7 +258,7 @@ static uint32_t ways_of(const nccl_shape *s, orr_collective kind, nccl_tuned *ou
     return count;
 }
 
-/* How NCCL corrects the rate of a line at a size (trees). */
+/* NCCL's correction of a line's rate by size (trees). */
 static double correction_of(const nccl_shape *s, nccl_way way, orr_collective kind, uint64_t bytes)
 {
     int at = 0;
@@ -272,20 +272,20 @@ static double correction_of(const nccl_shape *s, nccl_way way, orr_collective ki
     return at < CORRECTIONS - 1 ? tree_correction[way.protocol][at] : 1;
 }
 
-/* ---- What a collective takes with a given algorithm and protocol.
+/* ---- The time of a collective with a given algorithm and protocol.
  *
  * A ring of n ranks moves n chunks in n - 1 steps (all-reduce: twice as many).  A step of Simple
- * takes chunk / rate, but not less than half of that and its latency: a chunk travels as two
- * slices, and the second is sent while the first is waited for.  That shape (flat until a step's
- * latency is covered, then the line) is what measured rows show.  LL and LL128 have no slices: the
- * latency adds up.  Few bytes use few threads and channels of LL, so a step grows by up_grow_ns
- * around 4 KiB of chunk.  The ends of a ring read and write once more than they pass on.
+ * takes chunk / rate, but at least half of that plus its latency: a chunk travels as two slices,
+ * and the second is sent while the first is in flight.  Measured rows have that shape: flat until a
+ * step's latency is hidden, then linear.  LL and LL128 have no slices: the latency adds up.  Few
+ * bytes use few threads and channels of LL, so a step grows by up_grow_ns around 4 KiB of chunk.
+ * The ends of a ring read and write once more than they pass on.
  *
- * Bytes of the ports are counted exactly; rates are parts of the ports' rates, at most 1: nothing
- * can be faster than its cut. */
+ * Bytes per port are counted exactly; rates are fractions of the ports' rates, at most 1: nothing
+ * can be faster than its bisection allows. */
 
-/* Bytes of a chunk at which half of a growth is there.  LL takes more threads from 512 x 8 bytes
- * on; grouped messages change from LL to Simple at 16 KiB (NCCL's defaults). */
+/* Chunk bytes at which half of a growth is reached.  LL uses more threads from 512 x 8 bytes on;
+ * grouped messages change from LL to Simple at 16 KiB (NCCL's defaults). */
 static const double grow_knee = 4096, drain_knee = 16 << 20;
 static const double direct_knee = 24 << 10, direct_drain_knee = 2 << 20;
 
@@ -299,13 +299,14 @@ static double times_least(double a, double b)
     return a < b ? a : b;
 }
 
-/* A hop: what the constants say beyond the latency of the machine measured, and this one's. */
+/* Time of a hop: the constant's excess over the latency of the measured machine, plus this
+ * machine's. */
 static double hop(double ns, double nominal_ns, double ns_here)
 {
     return most(ns - nominal_ns, 0) + (ns_here > 0 ? ns_here : nominal_ns);
 }
 
-/* Payload of what travels: LL sends 4 bytes of flag with 4 of data, LL128 8 with 120. */
+/* Wire bytes per payload: LL sends 4 bytes of flag with 4 of data, LL128 8 with 120. */
 static double payload(uint32_t protocol)
 {
     return protocol == NCCL_LL ? 0.5 : protocol == NCCL_LL128 ? 0.9375 : 1.0;
@@ -361,7 +362,7 @@ static void ring(const frame *f, orr_collective kind, nccl_time *out)
     out->out_bytes = f->nodes > 1 ? moved / f->least_per : 0;
 }
 
-/* Broadcast and reduce: a chain that all bytes pass, in pieces. */
+/* Broadcast and reduce: a pipelined chain that all bytes pass. */
 static void chain(const frame *f, nccl_time *out)
 {
     double between = f->nodes - 1, steps = f->n - 1;
@@ -372,8 +373,8 @@ static void chain(const frame *f, nccl_time *out)
     out->out_bytes = f->nodes > 1 ? f->bytes / f->least_per : 0;
 }
 
-/* What a host sends in two trees of half of the bytes each: all of it up, and down as much again
- * where it is inside of one of them.  Of two hosts each is the root of one tree. */
+/* Bytes sent by a host in two trees with half of the bytes each: everything up, and as much down
+ * where it is an inner node.  Of two hosts each is the root of one tree. */
 static double tree_bytes(const frame *f)
 {
     return f->nodes > 2 ? 2 * f->bytes : f->bytes;
@@ -397,9 +398,9 @@ static void tree(const frame *f, nccl_time *out)
     out->out_bytes = f->nodes > 1 ? tree_bytes(f) / f->least_per : 0;
 }
 
-/* Turns of all channels and heads: the chunk grows with the bytes (NCCL's enqueue.cc: 16, 32, 64,
- * 128 KiB from 2, 8 and 64 turns on).  Adding up and handing out are two stages of a pipeline, so
- * there is one turn more than the bytes need. */
+/* Loops over all channels and heads: the chunk grows with the bytes (NCCL's enqueue.cc: 16, 32, 64,
+ * 128 KiB from 2, 8 and 64 loops on).  Reducing and broadcasting are two pipeline stages, so there
+ * is one loop more than the bytes need. */
 static double nvls_loops(double bytes, double heads)
 {
     static const double chunks[] = {131072, 65536, 32768, 16384};
@@ -417,7 +418,7 @@ static double nvls_ns(const frame *f, double bytes, double move)
     return move * bytes * (1 + (loops > 0 ? 1 / loops : 0)) + f->k->nvls_loop_ns * (loops + 1);
 }
 
-/* A larger chunk saves turns: without this, more bytes could take less time at its threshold. */
+/* A larger chunk saves loops: without this, more bytes could take less time at its threshold. */
 static double nvls_monotone(const frame *f, double move)
 {
     double ns = nvls_ns(f, f->bytes, move), lanes = 16 * f->least_per;
@@ -450,7 +451,7 @@ static void nvls(const frame *f, orr_collective kind, uint32_t algorithm, nccl_t
     out->ns = out->latency_ns + nvls_monotone(f, move);
 }
 
-/* SHARP: the network adds up what each NIC sends once. */
+/* SHARP: the network reduces what each NIC sends once. */
 static void collnet(const frame *f, uint32_t algorithm, nccl_time *out)
 {
     bool direct = algorithm == NCCL_COLLNET_DIRECT;
@@ -464,8 +465,8 @@ static void collnet(const frame *f, uint32_t algorithm, nccl_time *out)
         out->latency_ns + most(others > 0 ? out->up_bytes / f->up_rate : 0, f->bytes / f->out_rate);
 }
 
-/* One rank on each node: logarithmic, and a linear part for the posts (NCCL: 2.8 us a rank, of
- * which its tuning model says that it is to go). */
+/* One rank per node: logarithmic, plus a linear part for the posts (NCCL: 2.8 us per rank, which
+ * its tuning model calls temporary). */
 static void pat(const frame *f, nccl_time *out)
 {
     double moved = f->bytes * (f->n - 1) / f->n;
@@ -477,9 +478,9 @@ static void pat(const frame *f, nccl_time *out)
 
 /* Grouped send and receive: all-to-all, gather, scatter.
  *
- * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): what is for another host goes by NVLink to the
- * rank on the receiver's rail first, so that a NIC sends to its own rail only.  Of the bytes that
- * leave the host all but one part in as many as the host has ranks cross NVLink as well. */
+ * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): data for another host first goes over NVLink
+ * to the rank on the receiver's rail, so that a NIC only sends to its own rail.  Of the bytes that
+ * leave a host with n ranks, (n - 1) / n cross NVLink as well. */
 static void direct(const frame *f, orr_collective kind, nccl_time *out)
 {
     double part = f->bytes / f->n, peers = f->n - 1;
@@ -587,7 +588,7 @@ nccl_generation nccl_generation_of(const char *name)
     return NCCL_OTHER;
 }
 
-/* False: the shape is none. */
+/* False: invalid shape. */
 static bool normal(const nccl_shape *in, nccl_shape *out)
 {
     *out = *in;
@@ -631,7 +632,7 @@ static uint32_t keep_forced(const nccl_forced *forced, nccl_tuned *ways, uint32_
     return kept;
 }
 
-/* Off by default in NCCL, whatever the switches can do. */
+/* Off by default in NCCL, even if the switches support it. */
 static bool wants_collnet(const nccl_forced *forced)
 {
     return forced && (forced->collnet ||
@@ -645,8 +646,8 @@ typedef struct lines {
     uint32_t count;
 } lines;
 
-/* The line lowest at `bytes`; corrections of the power of two `power`.  *until: where another gets
- * lower, or infinity. */
+/* The lowest line at `bytes`; with the corrections of the power of two `power`.  *until: where
+ * another becomes lower, or infinity. */
 static uint32_t lowest(const lines *l, double bytes, uint64_t power, double *until)
 {
     double rate[NCCL_WAYS_MOST], best_us = INFINITY;
@@ -655,7 +656,7 @@ static uint32_t lowest(const lines *l, double bytes, uint64_t power, double *unt
         double us;
         rate[i] = 1000 * l->ways[i].GBps * correction_of(l->s, l->ways[i].way, l->kind, power);
         us = l->ways[i].us + bytes / rate[i];
-        /* Where two meet, the one with the higher rate goes on. */
+        /* At an intersection, the one with the higher rate continues. */
         if (us < best_us * (1 - 1e-12) || (us <= best_us * (1 + 1e-12) && rate[i] > rate[best])) {
             best = i;
             best_us = us < best_us ? us : best_us;
@@ -672,7 +673,7 @@ static uint32_t lowest(const lines *l, double bytes, uint64_t power, double *unt
     return best;
 }
 
-/* The way at `bytes`, and the largest time of smaller sizes in *floor_ns. */
+/* The choice at `bytes`, and the maximum time of smaller sizes in *floor_ns. */
 static uint32_t walk(
     const nccl_constants *k, const lines *l, double bytes, uint32_t channels, double *floor_ns)
 {
@@ -680,7 +681,7 @@ static uint32_t walk(
     uint32_t best = 0, before = UINT32_MAX;
     *floor_ns = 0;
     for (uint64_t power = 32;; power *= 2) {
-        /* Above 2^32 nothing is corrected: one stretch to the end. */
+        /* Above 2^32 there is no correction: one interval to the end. */
         double end = power < (1ull << 32) ? (double)(power * 2) : INFINITY;
         for (;;) {
             double until;
@@ -701,8 +702,8 @@ static uint32_t walk(
     }
 }
 
-/* The rule of the table that fits, as an index into l->ways; UINT32_MAX: none.  Rules for smaller
- * sizes raise *floor_ns to what they take where they end. */
+/* The first matching rule of the table, as an index into l->ways; UINT32_MAX: none.  Rules for
+ * smaller sizes raise *floor_ns to their time at their limit. */
 static uint32_t by_rule(
     const nccl_custom *c, const lines *l, double bytes, uint32_t channels, double *floor_ns)
 {
@@ -807,7 +808,7 @@ bool nccl_send_cost_of(const nccl_shape *given,
     two.ranks = 2;
     two.nodes = given->nodes > 1 || !(given->up_GBps > 0) ? 2 : 1;
     two.most_per_node = two.least_per_node = two.nodes == 1 ? 2 : 1;
-    /* The gather of two: the root receives half of the bytes. */
+    /* As a gather of two: the root receives half of the bytes. */
     return nccl_cost_of(&two, ORR_COLL_GATHER, bytes > UINT64_MAX / 2 ? bytes : bytes * 2, forced,
                         out);
 }

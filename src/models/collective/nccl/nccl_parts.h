@@ -12,12 +12,12 @@
 /* A protocol on one generation.  A step moves one chunk from a rank to its neighbour. */
 typedef struct nccl_line {
     double base_ns;    /* launch, first and last copy */
-    double grow_ns;    /* more of it when more threads and channels join */
+    double grow_ns;    /* added as more threads and channels join */
     double up_ns;      /* a step inside a host, at up_latency_ns of the generation */
-    double up_grow_ns; /* more of it when more threads join */
+    double up_grow_ns; /* added as more threads join */
     double out_ns;     /* a step between hosts, ring */
     double tree_ns;    /* a step between hosts, tree */
-    double rate;       /* bus bandwidth as a part of the scale-up port */
+    double rate;       /* bus bandwidth as a fraction of the scale-up port */
     double ends;       /* chunks a ring handles beyond its steps: first read, last write */
     double drain_ns;   /* filling and draining the buffers of large chunks */
 } nccl_line;
@@ -25,20 +25,20 @@ typedef struct nccl_line {
 /* nccl_constants.c: one row per generation, with the source of every figure. */
 typedef struct nccl_constants {
     const char *name;
-    double up_GBps, up_latency_ns; /* of the machine that was measured */
+    double up_GBps, up_latency_ns; /* of the measured machine */
     double out_GBps, out_latency_ns;
     nccl_line line[NCCL_PROTOCOLS];
     uint32_t channels;      /* of a ring or tree at full size */
     double out_rate;        /* of the NICs, Simple */
     double direct_ns;       /* grouped send and receive: launch */
-    double direct_grow_ns;  /* more of it when the parts are large (Simple) */
-    double peer_ns;         /* each peer */
-    double direct_rate;     /* as a part of the scale-up port, own part included */
+    double direct_grow_ns;  /* added for large parts (Simple) */
+    double peer_ns;         /* per peer */
+    double direct_rate;     /* as a fraction of the scale-up port, own part included */
     double direct_drain_ns; /* filling and draining */
     double nvls_ns;         /* latency of an NVLS operation */
-    double nvls_rate;       /* port bytes a second as a part of the port */
-    double nvls_loop_ns;    /* each turn of all channels and heads */
-    /* 90 % of the ratio measured/model, by size: small, middle, large. */
+    double nvls_rate;       /* port bytes per second as a fraction of the port */
+    double nvls_loop_ns;    /* per loop over all channels and heads */
+    /* 90 % interval of measured/model, by size: small, medium, large. */
     struct {
         double low, high;
     } spread[3];
@@ -55,14 +55,14 @@ static inline int nccl_size_class(double bytes)
     return bytes < 65536 ? 0 : bytes <= 16777216 ? 1 : 2;
 }
 
-/* A way to do it. */
+/* A choice of algorithm and protocol. */
 typedef struct nccl_way {
     uint8_t algorithm, protocol;
 } nccl_way;
 
 /* ---- tables of users (nccl_custom.c, docs/format/collectives.md) ---- */
 
-/* This way for this collective in these groups, below so many bytes. */
+/* Use this choice for this collective in these groups, below so many bytes. */
 typedef struct nccl_rule {
     orr_collective kind;
     uint64_t below; /* UINT64_MAX: all */
@@ -74,25 +74,24 @@ enum { NCCL_RULES_MOST = 64, NCCL_NAME = 48 };
 
 typedef struct nccl_custom {
     char name[NCCL_NAME];
-    nccl_generation generation; /* whose tuning model chooses where no rule does */
+    nccl_generation generation; /* whose tuning model chooses if no rule matches */
     nccl_constants k;
     uint32_t rules;
-    nccl_rule rule[NCCL_RULES_MOST]; /* in the order of the file; the first that fits is taken */
+    nccl_rule rule[NCCL_RULES_MOST]; /* in file order; the first match wins */
 } nccl_custom;
 
 orr_code nccl_custom_parse(orr_span bytes, const char *label, nccl_custom *out, orr_error *err)
     ORR_MUST_CHECK;
-/* The file that says the same, without rules; its length, as snprintf counts.  4,000 bytes are
+/* The equivalent file, without rules; returns its length, as snprintf counts.  4,000 bytes are
  * enough. */
 size_t nccl_custom_text(const nccl_custom *c, char *out, size_t size);
-/* What the files call them; the last is NULL. */
+/* Names in files; the last is NULL. */
 extern const char *const nccl_algorithm_words[NCCL_ALGORITHMS + 1];
 extern const char *const nccl_protocol_words[NCCL_PROTOCOLS + 1];
 
 /* ---- choice ---- */
 
-/* The line NCCL's tuning model draws: microseconds + bytes / (1000 * GBps); GBps 0: not
- * possible. */
+/* A line of NCCL's tuning model: microseconds + bytes / (1000 * GBps); GBps 0: impossible. */
 typedef struct nccl_tuned {
     nccl_way way;
     double us, GBps;
@@ -114,7 +113,7 @@ typedef struct nccl_time {
  *     nccl_constants k = nccl_table[NCCL_HOPPER];
  *     nccl_fit(rows, count, &k);
  *
- * What the rows say nothing about stays as it was. */
+ * Constants that the rows do not determine stay unchanged. */
 
 typedef struct nccl_row {
     nccl_shape shape;
@@ -127,14 +126,14 @@ typedef struct nccl_row {
 
 void nccl_fit(const nccl_row *rows, size_t count, nccl_constants *k);
 
-/* The constants that a fit may change: what tables of results call them, "us" or "" for a plain
- * number, and their value (ns where the unit is us). */
+/* The constants a fit may change: their names in tables of results, "us" or "" for a plain number,
+ * and their value (ns if the unit is us). */
 size_t nccl_knobs(void);
 const char *nccl_knob_name(size_t i);
 const char *nccl_knob_unit(size_t i);
 double nccl_knob(const nccl_constants *k, size_t i);
 
-/* Measured over modelled; 0: the model has no answer. */
+/* Measured over modelled; 0: the model has no result. */
 double nccl_ratio(const nccl_row *row, const nccl_constants *k);
 
 #endif

@@ -7,32 +7,33 @@
 
 enum { ATLAS_DIMS = 4, ATLAS_CONSTANTS = 20, ATLAS_BUCKETS = 64, ATLAS_TILES = 8 };
 
-/* One class of kernels on one chip, fitted together: the constants of its base, and on a grid of
- * sizes (base 2 logarithms) what is left, as the logarithm of measured over base. */
+/* One class of kernels on one chip, fitted together: the constants of its base model, and the
+ * residuals on a grid of sizes (base 2 logarithms), as the logarithm of measured over base. */
 typedef struct atlas_class {
     uint32_t key;                      /* atlas_key */
-    uint32_t grid, far;                /* where its planes begin: int8, uint8; far 0: none */
+    uint32_t grid, far;                /* start of its planes: int8, uint8; far 0: none */
     float step;                        /* of the grid */
     float low, high;                   /* 90 % interval: logarithms, of rows left out of the fit */
-    uint32_t rows;                     /* that it was fitted to */
+    uint32_t rows;                     /* number of rows in the fit */
     uint32_t dims, length[ATLAS_DIMS]; /* axes, nodes of each */
-    uint32_t axis[ATLAS_DIMS];         /* where their nodes begin: float */
+    uint32_t axis[ATLAS_DIMS];         /* start of their nodes: float */
     float p[ATLAS_CONSTANTS];
-    /* ---- so far as the table has it; what follows is worked out when it is first asked for ----
+    /* ---- up to here as in the table; the rest is computed on first use ----
      */
-    double first[ATLAS_DIMS], last[ATLAS_DIMS];    /* nodes of an axis */
-    double scale[ATLAS_DIMS];                      /* buckets for each octave of it */
+    double first[ATLAS_DIMS], last[ATLAS_DIMS];    /* first and last node of an axis */
+    double scale[ATLAS_DIMS];                      /* buckets per octave */
     uint8_t before[ATLAS_DIMS][ATLAS_BUCKETS + 1]; /* the last node before a bucket */
-    double rate;                                   /* of a unit, that the tiles are for */
-    double tile[ATLAS_TILES];                      /* products: us for each of k */
+    /* of a unit, for which the tiles were computed */
+    double rate;
+    double tile[ATLAS_TILES];     /* products: us per k */
     double low_times, high_times; /* ends of the interval on another chip of the kind, as factors */
 } atlas_class;
 
-/* Another chip of the kind, another day: 184 kernels on a third H200 that no row is of, 80 % inside
- * without this.  A logarithm, as low and high. */
+/* Chip-to-chip and day-to-day variation: of 184 kernels on a third H200 without rows in the fit, 80
+ * % are inside without this.  A logarithm, like low and high. */
 #define ATLAS_CHIP_TO_CHIP 0.06
 
-/* chip: its index in orr_chip_at; the rest as tools/atlas/atlas_fit.py numbers them. */
+/* chip: its index in orr_chip_at; the rest as numbered by tools/atlas/atlas_fit.py. */
 static inline uint32_t atlas_key(uint32_t chip, uint32_t group, uint32_t type, uint32_t variant)
 {
     return chip << 24 | group << 16 | type << 8 | variant;
@@ -41,11 +42,11 @@ static inline uint32_t atlas_key(uint32_t chip, uint32_t group, uint32_t type, u
 /* Groups of classes; the numbers are those of the table. */
 typedef enum atlas_group {
     ATLAS_GEMM = 1,     /* aligned products as weights are stored; log m, n, k */
-    ATLAS_GEMM_VARIANT, /* layout, alignment, epilogue: on top of it; log m, n, k */
-    ATLAS_GEMM_OWN,     /* a base of its own: odd rows, even ones (2; cold: 1), aligned ones,
-                           no quantising */
-    ATLAS_GEMM_BATCHED, /* on top of ATLAS_GEMM; log m, n, k */
-    ATLAS_GEMM_COLD,    /* as ATLAS_GEMM_VARIANT when nothing is in the cache */
+    ATLAS_GEMM_VARIANT, /* layout, alignment, epilogue: relative to it; log m, n, k */
+    ATLAS_GEMM_OWN,     /* with its own base: odd rows, even ones (2; cold: 1), aligned ones, no
+                         * quantising */
+    ATLAS_GEMM_BATCHED, /* relative to ATLAS_GEMM; log m, n, k */
+    ATLAS_GEMM_COLD,    /* like ATLAS_GEMM_VARIANT with cold caches */
     ATLAS_ATTENTION,    /* variant: head size, causal, backward; log q, batch x heads, group */
     ATLAS_DECODE,       /* variant: head size; log kv, batch x kv heads, group */
     ATLAS_ROWS,         /* variant: which; log rows, width */
@@ -60,16 +61,16 @@ enum { ATLAS_ALIGNED = 4 };
 /* Added to the bucket of head sizes. */
 enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64, ATLAS_MIXED = 128 };
 
-/* For all threads and for good; NULL: the table has none. */
+/* Shared by all threads, never freed; NULL: not in the table. */
 const atlas_class *atlas_find(uint32_t key);
 
 typedef struct atlas_point {
     double value;   /* logarithm */
     double outside; /* octaves beyond the axes, summed */
-    double far;     /* octaves from what was measured; 0: at most one, which nobody asks about */
+    double far;     /* octaves from the nearest measurement; 0: at most one */
 } atlas_point;
 
-/* ceil, which is a call where the compiler may not count on SSE 4.1. */
+/* ceil() is a function call unless the compiler may assume SSE 4.1. */
 static inline double atlas_ceil(double x)
 {
     if (!(x < 4e15))
@@ -78,22 +79,22 @@ static inline double atlas_ceil(double x)
     return down < x ? down + 1 : down;
 }
 
-/* The chip that most rows are of. */
+/* The chip with most rows. */
 const orr_chip *atlas_ours(void);
 
 /* x: one coordinate for each axis. */
 atlas_point atlas_look(const atlas_class *c, const double *x);
 
-/* ---- bases: microseconds by a physical shape; constants as the table has them ---- */
+/* ---- base models: microseconds; constants as in the table ---- */
 
 /* w: orr_kernel_count(k). */
-/* What tiles of products take on the chip of the class. */
+/* Times of product tiles on the chip of the class. */
 void atlas_set_tiles(atlas_class *c);
 double atlas_gemm_base(const orr_chip *chip,
                        const orr_kernel *k,
                        const orr_kernel_work *w,
                        const atlas_class *c);
-/* As products of pixels; x: what its grid is laid out by. */
+/* As a product of pixels; x: the coordinates of its grid. */
 double atlas_conv_base(const orr_chip *chip,
                        const orr_kernel *k,
                        const atlas_class *c,
@@ -109,11 +110,10 @@ double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const floa
 double atlas_optimizer_base(
     const orr_chip *chip, double bytes, double count, double tensors, const float *p);
 
-/* What holds up kernels that memory limits, and which classes speak about them: false for other
- * kinds. */
+/* Kernels bound by memory: their figures and class in the table; false for other kinds. */
 typedef struct atlas_choice {
     atlas_group group;
-    uint32_t variant, instead; /* instead: where the variant has no class */
+    uint32_t variant, instead; /* instead: if the variant has no class */
     uint32_t launches;
     bool is_optimizer;
     atlas_memory work;
@@ -122,8 +122,8 @@ typedef struct atlas_choice {
 bool atlas_choose_memory(const orr_kernel *k, atlas_choice *out);
 enum { ATLAS_IS_COLD = 128 }; /* added to a variant */
 
-/* Time of one launch, without the interval: what the chip's peaks and stated efficiencies give.
- * clock_share: how much of it goes with the clock. */
+/* Time of one launch, without the interval: from the chip's peaks and assumed efficiencies.
+ * clock_share: the part that scales with the clock. */
 double atlas_roofline_us(const orr_chip *chip,
                          const orr_kernel *k,
                          const orr_kernel_work *w,

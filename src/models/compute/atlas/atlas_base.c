@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas_base.c - physical shapes that measured times are relative to.
+/* atlas_base.c - physical base models; the table stores residuals relative to them.
  *
  * The same formulas as tools/atlas/atlas_model.py, which fits their constants.  A base has the
- * right jumps (waves of tiles) and the right growth at both ends, so that what is left over is
- * small and smooth.  A fourth root of fourth powers stands for the larger of two times. */
+ * right jumps (waves of tiles) and the right asymptotics, so that residuals are small and smooth.
+ * The fourth root of a sum of fourth powers is a smooth maximum. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static double soft_max(double a, double b)
     return sqrt(sqrt(a * a + b * b));
 }
 
-/* Tiles that a product may be cut into; the efficiency of each is a constant of the class. */
+/* Tile sizes of a product; the efficiency of each is a constant of the class. */
 enum { GEMM_TILE = 6 };
 static const double tiles[ATLAS_TILES][2] = {{256, 128}, {128, 256}, {128, 128}, {128, 64},
                                              {64, 128},  {64, 64},   {64, 32},   {32, 64}};
@@ -28,7 +28,7 @@ static const double parts_of_tiles[ATLAS_TILES][2] = {
     {1. / 256, 1. / 128}, {1. / 128, 1. / 256}, {1. / 128, 1. / 128}, {1. / 128, 1. / 64},
     {1. / 64, 1. / 128},  {1. / 64, 1. / 64},   {1. / 64, 1. / 32},   {1. / 32, 1. / 64}};
 
-/* What a tile takes for each of k, by the rate of a unit. */
+/* Time of a tile per k, by the rate of a unit. */
 static void tile_times(const float *p, double per_unit, double out[ATLAS_TILES])
 {
     const double step = p[5] * (1e-3 / 64);
@@ -46,9 +46,9 @@ void atlas_set_tiles(atlas_class *c)
     tile_times(c->p, c->rate, c->tile);
 }
 
-/* The public products in 8 and 4 bits begin with a left factor in 16 bits: to look for its largest
- * number, to scale it and to cast it.  Programs that train do that in kernels of their own, which
- * are timed as such; only a kernel that says so does both. */
+/* The measured public 8- and 4-bit products start from a left factor in 16 bits: they find its
+ * maximum, scale and cast it.  Training programs do that in separate kernels, which are timed as
+ * such; only a kernel that says so does both. */
 static double quantise_us(const orr_chip *chip, const orr_kernel *k, const atlas_class *c)
 {
     enum { LAUNCH = GEMM_TILE + ATLAS_TILES, PER_MILLION };
@@ -59,8 +59,8 @@ static double quantise_us(const orr_chip *chip, const orr_kernel *k, const atlas
     return c->p[LAUNCH] + c->p[PER_MILLION] * slower * 1e-6 * (double)k->m * (double)k->k;
 }
 
-/* p: launch us, part of the memory's rate, its latency us, us per tile, us to split, ns per 64 of
- * k, efficiencies of tiles, what quantising takes. */
+/* p: launch us, fraction of the memory's rate, its latency us, us per tile, us to split, ns per 64
+ * of k, efficiencies of tiles, cost of quantising. */
 double atlas_gemm_base(const orr_chip *chip,
                        const orr_kernel *k,
                        const orr_kernel_work *w,
@@ -78,11 +78,11 @@ double atlas_gemm_base(const orr_chip *chip,
     const double share = 1 / units;
     double best = 1e30, own[ATLAS_TILES];
     const double *tile = c->tile;
-    if (c->rate != per_unit) { /* borrowed by another chip, or for another type */
+    if (c->rate != per_unit) { /* used by another chip, or for another type */
         tile_times(p, per_unit, own);
         tile = own;
     }
-    const double most = (double)(int64_t)(depth / 256); /* parts of k */
+    const double most = (double)(int64_t)(depth / 256); /* split-K parts */
     for (size_t i = 0; i < ATLAS_TILES; i++) {
         const double count =
             batch * atlas_ceil(m * parts_of_tiles[i][0]) * atlas_ceil(n * parts_of_tiles[i][1]);
@@ -106,15 +106,16 @@ static double product_base(const orr_chip *chip, const orr_kernel *k, const atla
     return atlas_gemm_base(chip, k, &w, c);
 }
 
-/* A size, within what a kernel may have. */
+/* A size, clamped to what a kernel may have. */
 static uint64_t whole(double size)
 {
     const double most = (double)(1ull << 40);
     return size < 1 ? 1 : size > most ? 1ull << 40 : (uint64_t)size;
 }
 
-/* A convolution is a product of pixels by the channels of a window; backward there is one for the
- * input's gradient and one for the weights', of a few channels (an image) the latter alone. */
+/* A convolution as a product of pixels by the channels of a window; backward there is one for the
+ * input gradient and one for the weight gradient; with a few channels (an image) only the
+ * latter. */
 double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c, double x[3])
 {
     const double stride = least_one(k->stride), out_side = atlas_ceil((double)k->side / stride);
@@ -143,14 +144,14 @@ double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const atlas_cl
     return product_base(chip, &a, c) + product_base(chip, &b, c);
 }
 
-/* p: launch us, part of the memory's rate, more of it while the cache holds all, us per million
- * elements, ns per element of a row that one block walks along. */
+/* p: launch us, fraction of the memory's rate, extra rate while everything is cached, us per
+ * million elements, ns per element of a row that one block processes. */
 double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p)
 {
     const double share = w->bytes / (0.7e6 * chip->l2_MB);
     const double memory =
         w->bytes / (chip->memory_GBps * 1e3 * (p[1] + p[2] / (1 + share * share)));
-    /* Rates of elements are those of the chip that was measured: by its units and clock. */
+    /* Element rates are those of the measured chip, scaled by units and clock. */
     const double slower = 132.0 * 1980 / (chip->units * chip->clock_MHz);
     const double work = soft_max(memory, w->elements * p[3] * 1e-6 * slower);
     if (w->rows <= 0)
@@ -159,8 +160,8 @@ double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const floa
            soft_max(work, atlas_ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
 }
 
-/* Blocks of 65,536 parameters, at most 320 in a launch.  p: launch us, part of the memory's rate,
- * us of one block, tensors in a launch. */
+/* Blocks of 65,536 parameters, at most 320 per launch.  p: launch us, fraction of the memory's
+ * rate, us per block, tensors per launch. */
 double atlas_optimizer_base(
     const orr_chip *chip, double bytes, double count, double tensors, const float *p)
 {
@@ -179,8 +180,8 @@ static double pairs_of(const orr_kernel *k, double q, double kv)
     return kv >= q ? q * (kv - q) + q * (q + 1) / 2 : kv * (kv + 1) / 2;
 }
 
-/* Blocks of 128 queries.  p: launch us, part of the memory's rate, us per block, of a block for the
- * last wave, efficiency. */
+/* Blocks of 128 queries.  p: launch us, fraction of the memory's rate, us per block, fraction of a
+ * block for the last wave, efficiency. */
 double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p)
 {
     const double batch = least_one(k->batch), heads = (double)k->heads;
@@ -189,7 +190,7 @@ double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const flo
     const double q = least_one(k->q), kv = k->kv ? (double)k->kv : q;
     const double times = k->is_backward ? 2.5 : 1, tall = 128 * atlas_ceil(q / 128);
     double pairs = pairs_of(k, q, kv), seen = kv;
-    if (k->window && (double)k->window < kv) { /* a query sees so many keys only */
+    if (k->window && (double)k->window < kv) { /* a query sees only this many keys */
         seen = (double)k->window;
         pairs = pairs < q * seen ? pairs : q * seen;
     }
@@ -205,8 +206,8 @@ double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const flo
     return p[0] + soft_max(compute, moved / (chip->memory_GBps * 1e3 * p[1]));
 }
 
-/* p: launch us, part of the memory's rate, efficiency, us when keys are split, keys that one block
- * takes at least. */
+/* p: launch us, fraction of the memory's rate, efficiency, us if keys are split, minimum keys per
+ * block. */
 double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p)
 {
     const double batch = least_one(k->batch), heads = (double)k->heads * least_one(k->q);
@@ -225,8 +226,8 @@ double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float 
     return p[0] + work / pow(busy, 0.8) + (parts > 1.5 ? (double)p[3] : 0);
 }
 
-/* A gated layer of experts.  p: launch us, part of the memory's rate for weights, for activations,
- * efficiencies of tiles of rows. */
+/* A gated layer of experts.  p: launch us, fraction of the memory's rate for weights, for
+ * activations, efficiencies of row tiles. */
 double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p)
 {
     enum { EXPERT_TILES = 4 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas_chips.c - the chips that kernels can be timed on: a table of published figures.
+/* atlas_chips.c - the chips with kernel times: a table of published figures.
  *
- * Peaks are dense and those of the makers' data sheets, at the boost clock stated there; clock_MHz
- * is the highest clock that the chip holds, so a short kernel may pass the published peak by
- * their ratio.  A chip that software cannot tell from another (H800: the same kernels as H100) is
- * an alias.  Measured ones come first. */
+ * Peaks are dense and from the vendors' data sheets, at the boost clock stated there; clock_MHz is
+ * the highest sustained clock, so a short kernel may exceed the published peak by their ratio.  A
+ * chip that software cannot distinguish from another (H800: the same kernels as H100) is an alias.
+ * Measured ones come first. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -40,8 +40,8 @@
                     [ORR_TYPE_W8A16] = (t),  [ORR_TYPE_W4A16] = (t)},                        \
     .vector_tflops = (v)
 #define MEMORY(rate, size, l2) .memory_GBps = (rate), .memory_GB = (size), .l2_MB = (l2)
-/* Chips of every kind differ as 388 V100 do that were held under their cap by products (truth/README.md
- * has the rest): 1.63 % in time, which is a third of what they differ in power. */
+/* Chips of every kind are assumed to vary like 388 V100 held at their power cap by products
+ * (truth/README.md has the rest): 1.63 % in time, a third of their variation in power. */
 #define UNITS(n, mhz) .units = (n), .clock_MHz = (mhz), .power_spread = 0.05
 
 static const orr_chip chips[] = {
@@ -52,9 +52,10 @@ static const orr_chip chips[] = {
      MEMORY(4800, 141, 60),
      UNITS(132, 1980),
      .launch_us = 1.6,
-     /* Steps of seven models replayed for two seconds, eager and compiled (truth/measure/power.csv):
-        clocks of the last second; there times have grown by this power of the clocks' fall over those
-        after a rest (0.546, least squares of logarithms over the rows with a lower clock). */
+     /* Steps of seven models replayed for two seconds, eager and compiled
+      * (truth/measure/power.csv): clocks of the last second; relative to times after a rest, times
+      * have grown by this power of the clock ratio (0.546, least squares of logarithms over the
+      * rows with a lower clock). */
      .capped_from_tflops = 190,
      .capped_slope = 1.06,
      .capped_power = 0.55,
@@ -92,8 +93,8 @@ static const orr_chip chips[] = {
      MEMORY(7700, 180, 126),
      UNITS(148, 1965),
      .launch_us = 1.6,
-     /* No clock of a Blackwell under its limit is published: it falls as the H200's does, by the
-        share of the peak.  Public kernels of both were timed in bursts. */
+     /* No clock of a Blackwell at its power cap is published: assume it falls as the H200's does,
+      * by the share of the peak.  Public kernels of both were timed in bursts. */
      .capped_from_tflops = 432,
      .capped_slope = 0.463,
      .capped_power = 0.55,
@@ -189,8 +190,8 @@ static const orr_chip chips[] = {
      .launch_us = 5,
      .dispatch_us = 20,
      .bus_GBps = 25},
-    /* A limit of 500 W leaves 350 of 550 W beside what the chip draws at rest (150 W): the clock
-     * falls from that share of the rate on, and as much faster. */
+    /* A cap of 500 W leaves 350 of 550 W above idle (150 W): the clock starts to fall at that share
+     * of the rate, and proportionally faster. */
     {.name = "h100-500w",
      .note = "NVIDIA H100 SXM 96 GB, HBM2e, limited to 500 W",
      .like = "h100",
@@ -372,11 +373,11 @@ double orr_chip_slowdown(const orr_chip *chip, double mean_tflops)
     return fall <= 1 ? 1 : chip->capped_power > 0 ? pow(fall, chip->capped_power) : fall;
 }
 
-/* A chip that draws e times as much reaches the cap as if it computed e times as much: its clock is
- * C - slope x (e x rate - from).  It is slower by r, and so is its rate, where the clock sets all of
- * the step; then clock x r = the mean chip's clock gives r.  Where the law is not known, power goes
- * with the third power of the clock (frequency times voltage squared), as it does on an H200 that
- * computes products, by its law. */
+/* A chip that draws e times the power reaches the cap as if it computed e times as much: its clock
+ * is C - slope x (e x rate - from).  It is slower by r, and so is its rate, where the clock sets
+ * all of the step; then clock x r = the mean chip's clock gives r.  If the law is not known, power
+ * is proportional to the cube of the clock (frequency times voltage squared), as it does on an H200
+ * that computes products, by its law. */
 double orr_chip_slowest(const orr_chip *chip, double mean_tflops, double deviations)
 {
     const double more = chip->power_spread * deviations, slope = chip->capped_slope;
@@ -392,8 +393,8 @@ double orr_chip_slowest(const orr_chip *chip, double mean_tflops, double deviati
     return longer > 1 ? longer : 1;
 }
 
-/* The integral of 1 - P(all <= x) - P(all <= -x) from 0 on: an even function, so that the trapezoid
- * rule is exact but for rounding. */
+/* The integral of 1 - P(all <= x) - P(all <= -x) from 0 on: an even function, for which the
+ * trapezoid rule is exact up to rounding. */
 double orr_highest_of(uint32_t count)
 {
     const double step = 1.0 / 16, n = count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas_choice.c - kernels that memory holds up: which class of the table speaks about them.
+/* atlas_choice.c - memory-bound kernels: which class of the table applies.
  *
  * Variants are numbered as in tools/atlas/atlas_memory.py, and bytes are counted as there, since
- * constants were fitted to them. */
+ * the constants were fitted to them. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ enum {
     ROWS_SCAN = 19,
     COLUMNS_SCAN = 20,
     ROWS_SCATTER = 21,
-    ROWS_ODD = 32 /* added: rows that do not begin at whole lines */
+    ROWS_ODD = 32 /* added: rows that do not start at whole lines */
 };
 
 /* Bytes alone. */
@@ -97,7 +97,7 @@ static bool choose_rows(const orr_kernel *k, atlas_choice *c)
         c->variant = k->form == ORR_FORM_COLUMNS ? COLUMNS_SCAN : ROWS_SCAN;
         return true;
     case ORR_KERNEL_REDUCE:
-        /* Rows that are added to each other make the sums of columns. */
+        /* Adding rows to each other gives the sums of columns. */
         c->variant = k->form == ORR_FORM_COLUMNS ? ROWS_SUM : COLUMNS_SUM;
         c->launches = k->form == ORR_FORM_COLUMNS ? 1 : 2;
         return k->form != ORR_FORM_ALL;
@@ -198,7 +198,7 @@ bool atlas_choose_memory(const orr_kernel *k, atlas_choice *c)
         const uint64_t width = k->n * (uint64_t)size;
         if (width % 16 && c->variant >= ROWS_SOFTMAX && c->variant < ROWS_SUM)
             c->variant += ROWS_ODD;
-        const bool is_turned = c->variant == COLUMNS_SCAN; /* every column is walked down */
+        const bool is_turned = c->variant == COLUMNS_SCAN; /* every column is scanned */
         c->work.rows = (double)(is_turned ? k->n : k->m);
         c->work.width = (double)(is_turned ? k->m : k->n);
         c->work.elements = c->work.rows * c->work.width;

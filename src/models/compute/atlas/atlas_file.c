@@ -6,9 +6,9 @@
  *     kernels:
  *       gemm: {scale: 1.02, low: 0.91, high: 1.08, rows: 60}
  *
- * power_spread: how far chips of the kind lie apart in what an operation draws (0: all alike);
- * scale: measured over what the built-in chip says, the median of `rows`; low and high: around it,
- * 90 % of the rows lie between. */
+ * power_spread: variation of power per operation between chips of the kind (0: none); scale:
+ * measured over the built-in chip's time, the median of `rows`; low and high: the 90 % interval
+ * around it. */
 #include "models/compute/atlas/atlas.h"
 
 #include "base/formats/yaml.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas_kernel.c - a kernel as text, and what it computes and moves.
+/* atlas_kernel.c - a kernel as text, and its FLOPs and bytes.
  *
- * The text is read once per operator of a trace, so it is parsed in one pass without memory of its
- * own.  Sizes end at 2^40 and everything that is derived from them is a double: no product of
- * sizes can overflow.  What was parsed is written back in one order, so equal kernels have equal
- * texts. */
+ * The text is read once per operator of a trace, so it is parsed in one pass without allocating.
+ * Sizes are limited to 2^40 and everything derived from them is a double: no product of sizes can
+ * overflow.  Kernels are written in canonical order, so equal kernels have equal texts. */
 #include "models/compute/atlas/atlas.h"
 
 #include "base/text/number.h"
@@ -439,8 +438,8 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
 
 /* ---- to text ---- */
 
-/* By hand, and without asking at every character whether it fits: every computing node of a
- * generated step has such a text.  Each of these returns the end of what it wrote. */
+/* By hand, without a bounds check per character: every compute node of a generated step has such a
+ * text.  Each of these returns the end of what it wrote. */
 static char *put(char *at, const char *text)
 {
     while (*text)
@@ -485,14 +484,14 @@ size_t orr_kernel_text(const orr_kernel *k, char *out, size_t size)
     return length;
 }
 
-/* ---- what it computes and moves ---- */
+/* ---- FLOPs and bytes ---- */
 
 static double least_one(uint64_t size)
 {
     return size ? (double)size : 1;
 }
 
-/* Pairs of a query and a key that count. */
+/* Pairs of query and key that are not masked. */
 static double pairs_of(const orr_kernel *k)
 {
     const double q = least_one(k->q), kv = k->kv ? (double)k->kv : q;

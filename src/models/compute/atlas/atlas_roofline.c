@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* atlas_roofline.c - the time of a kernel from peaks alone, with stated efficiencies.
  *
- * For chips and kinds without measurements, and the shape that corrections are relative to.  A
- * product runs at 75 % of the peak in whole waves of tiles; memory gives 80 % of its peak once
- * enough is under way, less for kernels that are known to be worse.  All of these are classes of
- * efficiency, not fits; the interval that goes with them is wide. */
+ * For chips and kinds without measurements, and the base of corrections.  A product runs at 75 % of
+ * the peak in whole waves of tiles; memory reaches 80 % of its peak once enough accesses are in
+ * flight, less for kernels known to be worse.  These are rough efficiency classes, not fits, with a
+ * correspondingly wide interval. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static double least_one(uint64_t size)
     return size ? (double)size : 1;
 }
 
-/* Of the memory's peak, by kind. */
+/* Fraction of the memory's peak, by kind. */
 static double memory_efficiency(const orr_kernel *k)
 {
     if (k->is_strided)
@@ -45,7 +45,7 @@ static double memory_efficiency(const orr_kernel *k)
     }
 }
 
-/* Seconds per FLOP go up when the last wave of tiles is not full. */
+/* Seconds per FLOP increase if the last wave of tiles is not full. */
 static double product_seconds(const orr_chip *chip, const orr_kernel *k, double flops)
 {
     const double groups = k->kind == ORR_KERNEL_GROUPED ? least_one(k->groups) : 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas_table.c - the measured classes inside the program.
+/* atlas_table.c - access to the embedded table of measured classes.
  *
  * The table is a constant of the program (atlas_table.bin, made by tools/atlas/atlas_fit.py): pages
- * that no kernel asks for are never read.  Records are sorted by key; finding one is a binary
- * search, remembered by each thread.  A class that was asked for is kept for all threads, with
- * buckets that lead near a node of an axis; it never changes again.  A value is a multilinear
- * interpolation between at most 16 bytes. */
+ * that are not needed are never read.  Records are sorted by key; finding one is a binary search,
+ * cached per thread.  A class is prepared on first use, shared by all threads, with buckets that
+ * lead near a node of an axis; it never changes again.  A value is a multilinear interpolation
+ * between at most 16 bytes. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ enum {
     TABLE_RECORDS = 12,
     TABLE_STEPS_PER_OCTAVE = 16,
     RECORD = offsetof(atlas_class, first), /* bytes of one */
-    CLASSES = 384,                         /* at least as many as the table has */
+    CLASSES = 384,                         /* at least the number in the table */
 };
 
 _Static_assert(RECORD == 144, "a record of tools/atlas/atlas_fit.py");
@@ -40,7 +40,7 @@ static float read_float(size_t at)
     return value;
 }
 
-/* Which record has a key, from 1; 0: none has. */
+/* The index of the record with a key, from 1; 0: none. */
 static uint32_t seek(uint32_t key)
 {
     size_t first = 0, count = read_u32(TABLE_COUNT);
@@ -65,8 +65,7 @@ static uint32_t bucket_of(const atlas_class *c, uint32_t axis, double above)
     return (uint32_t)(above * c->scale[axis]);
 }
 
-/* Nodes fall into buckets by the rule that sizes do, so a node of an earlier bucket is never past a
- * size. */
+/* Nodes are assigned to buckets like sizes, so a node of an earlier bucket never exceeds a size. */
 static void lay_buckets(atlas_class *c, uint32_t axis)
 {
     const size_t at = c->axis[axis];
@@ -108,8 +107,8 @@ static void make_class(uint32_t record)
 const atlas_class *atlas_find(uint32_t key)
 {
     enum { REMEMBERED = 256 };
-    /* Key, and record + 1 below it; 0: empty.  Whole in one word, so threads may overwrite each
-     * other's. */
+    /* Key, and record + 1 below it; 0: empty.  One word, so that threads may overwrite each other's
+     * entries. */
     static _Atomic uint64_t known[REMEMBERED];
     const size_t slot = (key ^ key >> 8 ^ key >> 13) % REMEMBERED;
     uint64_t entry = atomic_load_explicit(&known[slot], memory_order_relaxed);
@@ -125,7 +124,7 @@ const atlas_class *atlas_find(uint32_t key)
     return &classes[record - 1];
 }
 
-/* The node at or before x, and how far x lies towards the next: 0 to 1. */
+/* The node at or before x, and the position of x towards the next: 0 to 1. */
 static inline double place(
     const atlas_class *c, uint32_t axis, double x, uint32_t *node, double *outside)
 {
@@ -153,8 +152,8 @@ static inline double place(
     return (x - from) / (to - from);
 }
 
-/* Between nodes, axis by axis: at[j] is how far the next node of axis j lies, 0 at the end.
- * Written out for each number of axes, because this is most of a lookup. */
+/* Interpolates axis by axis: at[j] is the distance to the next node of axis j, 0 at the end.
+ * Unrolled per number of axes, because this dominates a lookup. */
 
 #define ON_GRID(cell)                                                                             \
     static inline double cell##_line(const cell *g, const size_t *at, const double *part)         \
@@ -198,7 +197,7 @@ typedef uint8_t distance;
 ON_GRID(left_over)
 ON_GRID(distance)
 
-/* Bits of the corners: all are at most an octave away when these are. */
+/* Bits of the corners: if these are all within an octave, so is the result. */
 
 static inline unsigned bits_on_plane(const distance *g, const size_t *at)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlas_time.c - the time of a kernel on a chip, and how sure it is.
+/* atlas_time.c - the time of a kernel on a chip, with its interval.
  *
- * Which classes of the table speak about a kernel, and what is done where none does: a chip without
- * a class borrows from the chip it is like, by differences (how much dearer is an unaligned product
- * than an aligned one?) and with its own figures in the base.  Whatever was found, a time is never
- * below what the chip's peaks allow. */
+ * Selects the classes of the table that apply to a kernel, and the fallback if none does: a chip
+ * without a class borrows from the chip it is like, by ratios (how much slower is an unaligned
+ * product than an aligned one?) and with its own figures in the base.  In any case a time is never
+ * below the bound by the chip's peaks. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
 
-/* An estimate in the making: microseconds, and logarithms on top of them. */
+/* An estimate in progress: microseconds, and logarithmic corrections. */
 typedef struct estimate {
     double base;
     double value;
@@ -19,7 +19,7 @@ typedef struct estimate {
     bool is_borrowed;       /* from another chip */
 } estimate;
 
-/* Interval of what is borrowed, beyond that of the class. */
+/* Extra interval for borrowed values, beyond that of the class. */
 #define BORROWED 0.25
 static uint32_t index_of(const orr_chip *chip)
 {
@@ -37,7 +37,7 @@ static bool find(const orr_chip *chip,
     return *out;
 }
 
-/* The class of this chip, or of the next it is like; NULL: none has it. */
+/* The class of this chip, or of the next one it is like; NULL: none has it. */
 static const orr_chip *find_near(const orr_chip *chip,
                                  atlas_group group,
                                  uint32_t type,
@@ -81,8 +81,8 @@ static uint64_t low_bit(uint64_t x)
     return x & (~x + 1);
 }
 
-/* Elements that every row of every operand is a multiple of; rows of one element are a vector,
- * which has no rows. */
+/* Largest power of two dividing the row length of every operand, in elements; rows of one element
+ * are a vector, which has no rows. */
 static uint64_t alignment_of(const orr_kernel *k)
 {
     const uint64_t side = k->layout == ORR_LAYOUT_TN ? k->m : k->k;
@@ -90,13 +90,13 @@ static uint64_t alignment_of(const orr_kernel *k)
     return inner < n ? inner : n;
 }
 
-/* Tensor cores load whole groups of 16 bytes: every row of every operand must be so many. */
+/* Tensor cores load groups of 16 bytes: every row of every operand must be a multiple. */
 static bool is_aligned(const orr_kernel *k)
 {
     return alignment_of(k) >= (k->type == ORR_TYPE_FP32 ? 1 : k->type == ORR_TYPE_TF32 ? 4 : 8);
 }
 
-/* Of ATLAS_GEMM_OWN: rows of an odd number of elements, or of an even one. */
+/* Of ATLAS_GEMM_OWN: rows with an odd or an even number of elements. */
 static uint32_t odd_variant(const orr_kernel *k, bool is_odd)
 {
     return is_odd ? (alignment_of(k) > 1 ? 2 : 0) + (uint32_t)k->is_cold : 0;
@@ -111,14 +111,14 @@ static uint32_t gemm_variant(const orr_kernel *k)
     return (uint32_t)k->layout;
 }
 
-/* 16-bit types are one. */
+/* The 16-bit types are equivalent. */
 static uint32_t like_type(uint32_t type)
 {
     return type == ORR_TYPE_FP16 ? ORR_TYPE_BF16 : type;
 }
 
-/* On top of the plain product: layout, epilogue, cold caches, odd sizes, batches.  Measured on one
- * chip only; others take the difference to what that chip does with the plain product. */
+/* Relative to the plain product: layout, epilogue, cold caches, odd sizes, batches.  Measured on
+ * one chip only; others apply its ratio to the plain product. */
 static void add_variant(const orr_chip *chip, const orr_kernel *k, const double *x, estimate *e)
 {
     const orr_chip *const from = atlas_ours();
@@ -174,7 +174,7 @@ static bool time_product(const orr_chip *chip,
     if (chip == ours && type == ORR_TYPE_BF16 && !is_batched && !k->is_cold &&
         find(ours, ATLAS_GEMM_OWN, type, ATLAS_ALIGNED + gemm_variant(k), &c) &&
         find(ours, ATLAS_GEMM, type, 0, &other)) {
-        /* Left over beside the mean of the public products and of a base of our own. */
+        /* Residual relative to the mean of the public products and of our own base. */
         const atlas_point p = atlas_look(c, x), public = atlas_look(other, x);
         const double both = atlas_gemm_base(chip, k, w, c) * atlas_gemm_base(chip, k, w, other);
         set(e, sqrt(both), c, &p, false);
@@ -209,7 +209,7 @@ static uint32_t bucket_of(uint64_t head)
     return head <= 64 ? 0 : head <= 128 ? 1 : head <= 192 ? 2 : head <= 256 ? 3 : 4;
 }
 
-/* The nearest bucket that the chip, or one it is like, has. */
+/* The nearest bucket available for the chip, or one it is like. */
 static const orr_chip *find_bucket(
     const orr_chip *chip, atlas_group group, uint32_t head, uint32_t more, const atlas_class **out)
 {
@@ -224,7 +224,7 @@ static const orr_chip *find_bucket(
     return chip ? find_bucket(chip, group, head, more, out) : NULL;
 }
 
-/* The base; p: what is left over. */
+/* The base; p: the residual. */
 static double look_attention(const orr_chip *chip,
                              const orr_kernel *k,
                              const atlas_class *c,
@@ -243,9 +243,9 @@ static double look_attention(const orr_chip *chip,
     return atlas_attention_base(chip, k, c->p);
 }
 
-/* Decoding as serving software was profiled: out of cold caches, or in one launch with prompts,
- * where FlashAttention 2 pads a sequence's query to a tile and heads that share keys read them one
- * by one, so that all count as their own.  Public rows repeat a launch, with what fits in the
+/* Decode as profiled in serving software: from cold caches, or in one launch with prefill, where
+ * FlashAttention 2 pads a sequence's query to a tile and heads that share keys read them
+ * separately, so that each counts.  Public rows repeat a launch, with everything that fits in the
  * cache. */
 static bool time_served(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
@@ -341,7 +341,7 @@ static bool time_experts(const orr_chip *chip, const orr_kernel *k, estimate *e)
     return true;
 }
 
-/* ---- what memory holds up ---- */
+/* ---- memory-bound kernels ---- */
 
 /* The class of the kernel's type, or of the 16-bit type, or of the 32-bit one. */
 static const orr_chip *find_memory(const orr_chip *chip,
@@ -386,7 +386,7 @@ static bool time_memory(const orr_chip *chip, const orr_kernel *k, estimate *e, 
     return true;
 }
 
-/* ---- all ---- */
+/* ---- all kinds ---- */
 
 static bool is_product(const orr_kernel *k)
 {
@@ -428,8 +428,8 @@ static bool time_measured(const orr_chip *chip,
     }
 }
 
-/* What no kernel can beat: the arithmetic at the highest clock, the memory at its peak unless all
- * of it may lie in the cache. */
+/* Lower bound of any kernel: the arithmetic at the highest clock, the memory at its peak unless
+ * everything may be cached. */
 static double least_us(const orr_chip *chip, const orr_kernel *k, const orr_kernel_work *w)
 {
     const double bytes = w->read + w->write, cached = chip->l2_MB * 1e6;
@@ -440,9 +440,9 @@ static double least_us(const orr_chip *chip, const orr_kernel *k, const orr_kern
     return memory > compute ? memory : compute;
 }
 
-/* A product that is added to what is there reads it and writes it in 32 bits where others write 16,
- * behind its last tile: on our H200, for 13 shapes, 0.7 to 1.3 times what these bytes take at 87 %
- * of the memory's peak.  Microseconds. */
+/* A product that accumulates reads and writes its output in 32 bits where others write 16, after
+ * its last tile: on our H200, for 13 shapes, 0.7 to 1.3 times what these bytes take at 87 % of the
+ * memory's peak.  Microseconds. */
 static double accumulation_us(const orr_chip *chip, const orr_kernel *k)
 {
     if (!k->accumulates || (k->kind != ORR_KERNEL_GEMM && k->kind != ORR_KERNEL_GROUPED))
@@ -455,7 +455,7 @@ static double accumulation_us(const orr_chip *chip, const orr_kernel *k)
     return results * (4 + 4 - 2) / (chip->memory_GBps * 0.87e3);
 }
 
-/* Beyond what was measured intervals grow: half as wide again for each octave. */
+/* Outside the measured range intervals grow: by half per octave. */
 static double wider(const estimate *e)
 {
     const double away = e->far > 1 ? e->far - 1 : 0;
@@ -469,7 +469,7 @@ static const char *basis_of(const orr_chip *chip, const estimate *e, bool extrap
     return extrapolates ? "measured, extrapolated" : "measured";
 }
 
-/* A chip from a file is one that is built in, each kind of kernel times what was measured. */
+/* A chip from a file is a built-in one with a measured factor per kind of kernel. */
 static bool time_calibrated(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *out)
 {
     const double scale = chip->scale[k->kind], low = chip->scale_low[k->kind];
@@ -484,9 +484,9 @@ static bool time_calibrated(const orr_chip *chip, const orr_kernel *k, orr_kerne
     return true;
 }
 
-/* Parts of a product on three streams beside the whole, one H200, six shapes in bf16 and fp8, twice
- * (truth/measure/overlap.csv): 2 take 0.99 and 1.01 times as long, 4 1.03 and 1.05, 8 1.11 and
- * 1.12. Less work for each launch, and its last tiles fill fewer multiprocessors. */
+/* A product split into parts on three streams, relative to the whole, one H200, six shapes in bf16
+ * and fp8, twice (truth/measure/overlap.csv): 2 take 0.99 and 1.01 times as long, 4 1.03 and 1.05,
+ * 8 1.11 and 1.12. Each launch has less work, and its last wave fills fewer multiprocessors. */
 static double in_pieces(const orr_kernel *k)
 {
     const double octaves = k->pieces > 1 ? log2((double)k->pieces) : 0;
@@ -532,7 +532,7 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
     const double added = accumulation_us(chip, k), least = least_us(chip, k, &w);
     const double us = e.base * exp(e.value) + added, more = wider(&e);
     double low = 1, high = 1;
-    if (e.own && more == 1) { /* worked out before */
+    if (e.own && more == 1) { /* computed before */
         low = e.own->low_times;
         high = e.own->high_times;
     } else {

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-/* What an operation draws beside one in 16 bits: products beside passes over memory, held under the
- * 700 W of our H200 (truth/measure/fp8_mixes.csv: nine mixes hold the clock that those in bf16 hold
- * with 0.54 to 0.75 times as many, 0.61 on average).  Sums kept in 32 bits, which Hopper's units do
- * not do by themselves, draw 1.21 times as much (held_products.csv) and are what Transformer Engine
- * and torchao do for gradients.  For 4 bits the same ratio again. */
+/* Power of an operation relative to one in 16 bits: products mixed with memory passes, at the 700 W
+ * cap of our H200 (truth/measure/fp8_mixes.csv: nine mixes reach the clock of bf16 with 0.54 to
+ * 0.75 times as many bf16 operations, 0.61 on average).  Accumulating in 32 bits, which Hopper's
+ * tensor cores do not do natively, draws 1.21 times as much (held_products.csv); Transformer Engine
+ * and torchao do so for gradients.  For 4 bits the same ratio again. */
 static double power_of(const orr_chip *chip, const orr_kernel *k)
 {
     const double bytes = orr_kernel_type_bytes(k->type), narrow = 0.61, exact = 1.21;
@@ -20,7 +20,7 @@ static double power_of(const orr_chip *chip, const orr_kernel *k)
     return is_hopper && k->layout != ORR_LAYOUT_NT ? narrow * exact : narrow;
 }
 
-/* Only products draw so much power that the clock falls. */
+/* Only products draw enough power to lower the clock. */
 static bool holds_clock(const orr_kernel *k)
 {
     return k->kind == ORR_KERNEL_GEMM || k->kind == ORR_KERNEL_GROUPED ||
@@ -28,7 +28,7 @@ static bool holds_clock(const orr_kernel *k)
            k->kind == ORR_KERNEL_CONV;
 }
 
-/* What was measured on a similar chip is no guess. */
+/* A measurement on a similar chip is not a guess. */
 static bool is_guess(const orr_kernel_time *t)
 {
     return t->extrapolates &&
@@ -41,7 +41,7 @@ bool orr__chip_cost(const orr_chip *chip, const orr_kernel *k, double times, chi
     if (!orr_chip_time(chip, k, &t))
         return false;
     const double us = t.us * times;
-    /* Errors are carried as parts of the time, which is not the one that was measured. */
+    /* Errors are carried over as fractions of the time, which may differ from the measured one. */
     *out = (chip_cost){.clocked_us = us * t.clock_share,
                        .fixed_us = us * (1 - t.clock_share),
                        .low_us = us * (1 - t.low_us / t.us),

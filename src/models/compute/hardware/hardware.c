@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hardware.c - the chips that are built in: a table of published figures.
+/* hardware.c - the built-in chips: a table of published figures.
  *
- * Rows, columns and clock are such that twice their product is the peak the maker publishes for
- * dense 16-bit products (8-bit ones of the first TPU); a test holds each row to that.  A tensor
- * core is written as an array that keeps its outputs, one for each multiprocessor.  On-chip memory
- * that is shared by all operands counts a third for each.  The row without -peak beside its name is
- * measured: docs/format/hardware.md says how. */
+ * Rows, columns and clock are such that twice their product is the vendor's peak for dense 16-bit
+ * products (8-bit ones of the first TPU); a test checks each row.  A tensor core is represented as
+ * an output-stationary array, one per multiprocessor.  On-chip memory that is shared by all
+ * operands counts a third for each.  The row without -peak beside its name is measured:
+ * docs/format/hardware.md says how. */
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/units.h>
 
@@ -162,9 +162,9 @@ double orr_hardware_peak(const orr_hardware *hw)
 
 /* Hardware from a file and to a file (YAML; docs/format/hardware.md).
  *
- * A flat map: every value has a unit or is a plain count, and what is left out takes away a
- * limit.  Bounds keep what is surely a slip out (a clock in Hz that was meant in MHz), and products
- * of the values inside 64 bits. */
+ * A flat map: every value has a unit or is a plain count, and a missing key removes a limit.
+ * Bounds catch obvious mistakes (a clock in Hz meant in MHz), and keep products of the values
+ * within 64 bits. */
 
 enum { MOST_SIDE = 1 << 16, MOST_ARRAYS = 1 << 20, SHOWN = 60 };
 
@@ -177,7 +177,7 @@ enum { MOST_SIDE = 1 << 16, MOST_ARRAYS = 1 << 20, SHOWN = 60 };
 
 static const char *const dataflows[] = {"os", "ws", "is", NULL};
 
-/* A value with a unit, one parser of units.h for each kind. */
+/* A value with a unit, one parser of units.h per kind. */
 typedef struct unit_field {
     const char *key, *what;
     orr_code (*parse)(const char *text, uint64_t *out, orr_error *err);
@@ -309,7 +309,7 @@ orr_code orr_hardware_read(const char *path, orr_hardware *out, orr_error *err)
     return code;
 }
 
-/* ---- the other way ---- */
+/* ---- writing ---- */
 
 size_t orr_hardware_text(const orr_hardware *hw, char *out, size_t size)
 {

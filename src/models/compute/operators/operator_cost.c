@@ -2,24 +2,25 @@
 /* operator_cost.c - the cost of one call: its row, arithmetic by the row's rule, bytes by the row's
  * traffic.
  *
- * Every tensor is read once and written once, whatever the caches do.  Of a tensor that was
- * stretched (stride 0) the elements that exist are read, not their repetitions.  Cost: two
- * bisections and a walk over the dimensions. */
+ * Every tensor is read once and written once, ignoring caches.  Of an expanded tensor (stride 0)
+ * only the existing elements are read.  Cost: two binary searches and a loop over the
+ * dimensions. */
 #include "operator_cost.h"
 #include "base/arithmetic.h"
 #include "base/text/text.h"
 
-/* FLOPs of what runs on a chip's arrays: matrices, convolutions, attention, recurrent layers.
+/* FLOPs of operators that run on a chip's arrays: matrices, convolutions, attention, recurrent
+ * layers.
  *
- * A multiplication and an addition are two.  Biases, scales, masks and the softmax inside attention
- * are not counted: they take no time beside the products, and src/sources/llm counts in the same
+ * A multiply-add counts as two.  Biases, scales, masks and the softmax inside attention are not
+ * counted: they take no time compared with the products, and src/sources/llm counts in the same
  * way.  Backward attention has five products where forward has two: the scores again, then the
  * gradients of values, probabilities, queries and keys.
  *
- * Where the tensors are not what the operator takes (a broken file, a name of somebody else's)
+ * If the tensors do not fit the operator (a broken file, a foreign operator of the same name)
  * nothing is counted. */
 
-/* All elements, as often as they are used; 1 for a scalar. */
+/* All elements, including repetitions; 1 for a scalar. */
 static uint64_t operator_elements(const operator_tensor *t)
 {
     uint64_t count = 1;
@@ -44,7 +45,7 @@ static uint64_t twice(uint64_t a, uint64_t b)
 
 /* ---- matrices ---- */
 
-/* Batches of the two are stretched to each other.  A vector on the right is a column. */
+/* Batches are broadcast against each other.  A vector on the right is a column. */
 static uint64_t matrix_product(const operator_tensor *a, const operator_tensor *b)
 {
     const bool is_vector = b->rank < 2;
@@ -62,8 +63,8 @@ static uint64_t product(const operator_call *c, uint32_t left)
     return c->in_count < left + 2 ? 0 : matrix_product(&c->in[left], &c->in[left + 1]);
 }
 
-/* Rows with the matrix of their group: every row meets one of them.  Where the columns are in
- * groups instead, every column meets one of the left ones. */
+/* Rows times the matrix of their group: every row uses one of them.  If the columns are grouped
+ * instead, every column uses one of the left ones. */
 static uint64_t grouped_product(const operator_call *c)
 {
     if (c->in_count < 2)
@@ -75,8 +76,8 @@ static uint64_t grouped_product(const operator_call *c)
     return twice(left, last(b, 0));
 }
 
-/* x W^T.  Packed weights have shapes of their own, so the result says how many columns there are,
- * when it is known. */
+/* x W^T.  Packed weights have other shapes, so the number of columns is taken from the result if it
+ * is known. */
 static uint64_t linear(const operator_call *c)
 {
     if (c->in_count < 2)
@@ -103,8 +104,8 @@ static int letter_number(char c)
     return c >= 'A' && c <= 'Z' ? 26 + c - 'A' : -1;
 }
 
-/* One operand's letters: their sizes.  An ellipsis stands for as many dimensions as the letters
- * leave; *rest is the product of them.  false: letters and dimensions do not go together. */
+/* Records the sizes of one operand's letters.  An ellipsis covers the remaining dimensions; *rest
+ * is their product.  false: letters and dimensions do not fit. */
 static bool note_sizes(orr_str term,
                        const operator_tensor *t,
                        uint64_t sizes[LETTERS],
@@ -134,7 +135,7 @@ static bool note_sizes(orr_str term,
     return true;
 }
 
-/* Two for each combination of all letters; exact for two operands, the least for one. */
+/* Two FLOPs per combination of all letters; exact for two operands, a lower bound for one. */
 static uint64_t einsum(const operator_call *c)
 {
     uint64_t sizes[LETTERS] = {0}, rest = 1, count;
@@ -156,8 +157,8 @@ static uint64_t einsum(const operator_call *c)
 
 /* ---- convolutions ---- */
 
-/* The weight is results x inputs of a group x kernel, so an element of the result takes all of it
- * but the first dimension, whatever the groups; when transposed, an element of the input gives to
+/* The weight is results x inputs of a group x kernel, so an element of the result uses all of it
+ * but the first dimension, whatever the groups; transposed, an element of the input contributes to
  * as many. */
 static uint64_t one_convolution(const operator_tensor *each, const operator_tensor *weight)
 {
@@ -183,8 +184,8 @@ static uint64_t convolution(const operator_call *c, bool is_transposed)
                          : orr_sat_mul(one_convolution(input, weight) / channels, weight->shape[0]);
 }
 
-/* The gradient of the input and that of the weight take as much as forward each; a bias is summed
- * up.  Those that are not asked for are not among the results. */
+/* The gradients of input and weight cost as much as forward each; a bias is summed.  Gradients not
+ * requested are not among the results. */
 static uint64_t convolution_backward(const operator_call *c)
 {
     if (c->in_count < 3)
@@ -227,8 +228,8 @@ static attention by_heads(const operator_tensor *q,
     return a;
 }
 
-/* batch x length x heads x width; without a batch the sequences lie one behind the other, and the
- * first list of their ends says how many there are: they are taken to be of one length. */
+/* batch x length x heads x width; without a batch the sequences are concatenated, and the first
+ * list of their ends gives their number: assume equal lengths. */
 static attention by_rows(const operator_call *c, const operator_tensor *q)
 {
     attention a = {last(q, 3), last(q, 1), last(q, 2), last(q + 1, 2), last(q, 0), last(q + 2, 0)};
@@ -243,8 +244,7 @@ static attention by_rows(const operator_call *c, const operator_tensor *q)
     return a;
 }
 
-/* Where queries, keys and values stand, and how; false: it is no attention, or they are not
- * there. */
+/* Position and layout of queries, keys and values; false: not attention, or they are missing. */
 static bool read_attention(const operator_call *c,
                            const operator_row *row,
                            bool *is_backward,
@@ -279,13 +279,12 @@ static uint64_t attention_flops(const operator_call *c, const operator_row *row)
     return twice(all_pairs(c, &a), each);
 }
 
-/* For each pair: the scale, the maximum, an exponential, sums, conversions.  20 and 64 are what
- * fused kernels of cuDNN take on an H200, all their time taken for work of the vector unit: within
- * a fifth from 100 million pairs on, for heads of 64 and of 128 columns alike
- * (docs/design/operators.md). */
+/* Per pair: scale, maximum, exponential, sums, conversions.  20 and 64 fit fused cuDNN kernels on
+ * an H200 if all their time is attributed to the vector unit: within a fifth from 100 million pairs
+ * on, for heads of 64 and of 128 columns alike (docs/design/operators.md). */
 enum { SOFTMAX_WORK = 20, SOFTMAX_BACKWARD_WORK = 64 };
 
-/* Of attention: what softmax takes beside the products. */
+/* Of attention: the softmax, beside the products. */
 static uint64_t operator_vector_work(const operator_call *c, const operator_row *row)
 {
     attention a;
@@ -312,7 +311,7 @@ static uint64_t recurrent(const operator_call *c, uint32_t factor)
     return orr_sat_mul(twice(tokens, weights), factor);
 }
 
-/* All elements, as often as they are used; 1 for a scalar. */
+/* All elements, including repetitions; 1 for a scalar. */
 static uint64_t operator_product(const operator_call *c, const operator_row *row)
 {
     switch ((operator_rule)row->rule) {
@@ -346,7 +345,7 @@ static uint64_t operator_product(const operator_call *c, const operator_row *row
 
 /* ---- sizes ---- */
 
-/* Elements that exist: repeated ones once, and of windows that overlap no more than they span. */
+/* Existing elements: repeated ones once, and of overlapping windows no more than they span. */
 static uint64_t own_elements(const operator_tensor *t)
 {
     uint64_t count = 1, span = 1;
@@ -379,7 +378,7 @@ static bool is_contiguous(const operator_tensor *t)
     return true;
 }
 
-/* Of inputs that are stretched to each other. */
+/* Of inputs broadcast against each other. */
 static uint64_t stretched_elements(const operator_call *c)
 {
     uint32_t most = 0;
@@ -400,8 +399,7 @@ static uint64_t stretched_elements(const operator_call *c)
 
 /* ---- lists of an optimizer ---- */
 
-/* Lists of equal length, one behind the other: parameters, gradients, states, then perhaps the
- * steps. */
+/* Lists of equal length, concatenated: parameters, gradients, states, then possibly the steps. */
 typedef struct lists {
     uint32_t length;
     uint32_t count; /* of those shaped like the parameters */
@@ -425,8 +423,7 @@ static uint32_t alike_lists(const operator_call *c, uint32_t length)
     return count;
 }
 
-/* Between two lists (plain SGD) and six (Adam with maxima), and a few single tensors behind
- * them. */
+/* Between two lists (plain SGD) and six (Adam with maxima), followed by a few single tensors. */
 static lists find_lists(const operator_call *c)
 {
     enum { LEAST = 2, MOST = 6, BEHIND = 3 };
@@ -454,7 +451,7 @@ static uint64_t list_elements(const operator_call *c, lists l)
 
 /* ---- arithmetic ---- */
 
-/* Nobody said what is written: the first of two lists of equal shapes, or all there is. */
+/* If the written tensors are unknown: the first of two lists of equal shapes, or everything. */
 static uint64_t first_list_elements(const operator_call *c)
 {
     const uint32_t half = c->in_count / 2;
@@ -492,7 +489,7 @@ static uint64_t last_elements(const operator_call *c)
     return c->in_count ? operator_elements(&c->in[c->in_count - 1]) : 0;
 }
 
-/* The rows of a table, the first input, that the second one picks. */
+/* The rows of a table (the first input) selected by the second. */
 static uint64_t bag_elements(const operator_call *c)
 {
     if (c->in_count < 2 || c->in[0].rank == 0)
@@ -567,8 +564,8 @@ static uint64_t inputs_bytes(const operator_call *c, bool is_written)
     return bytes;
 }
 
-/* Results of an operator that works in place are its inputs once more.  Who does not know which
- * inputs are written says nothing of them: then the results are what there is. */
+/* Results of an in-place operator are its inputs again.  A reader that does not know which inputs
+ * are written marks none: then the results count. */
 static uint64_t written_bytes(const operator_call *c, const operator_name *name)
 {
     const uint64_t in_place = inputs_bytes(c, true), made = results_bytes(c);
@@ -591,7 +588,8 @@ static uint64_t read_behind_first(const operator_call *c)
     return bytes;
 }
 
-/* What is overwritten is marked, or else it is the first half of two lists, or the first of all. */
+/* Overwritten inputs are marked, or else they are the first half of two lists, or the first of
+ * all. */
 static uint64_t read_beside_targets(const operator_call *c, const operator_name *name)
 {
     if (inputs_bytes(c, true) || !name->is_in_place)
@@ -696,8 +694,7 @@ static bool is_collective(orr_str space)
            orr_str_is(space, "_dtensor");
 }
 
-/* Reshaping is seeing in another way where the elements lie in order; converting is nothing from a
- * type to itself. */
+/* Reshaping is a view if the elements are contiguous; converting a type to itself is free. */
 static bool is_needless(const operator_call *c)
 {
     if (c->in_count == 0)
@@ -715,9 +712,9 @@ static operator_kind kind_of(const operator_call *c,
     if (is_collective(name->space))
         return OPERATOR_COLLECTIVE;
     if (c->is_view || orr_str_is(name->space, "profiler"))
-        return OPERATOR_FREE; /* marks of the profiler are no work */
+        return OPERATOR_FREE; /* profiler marks are not work */
     if (!row || (row->rule == RULE_EINSUM && c->equation.len == 0))
-        return OPERATOR_UNKNOWN; /* nobody knows what is multiplied with what */
+        return OPERATOR_UNKNOWN; /* the operands of the product are unknown */
     if (row->rule == RULE_MAYBE)
         return is_needless(c) ? OPERATOR_FREE : OPERATOR_MOVE;
     if (row->rule == RULE_FREE)

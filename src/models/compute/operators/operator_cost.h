@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_cost.h - what one call of a PyTorch operator costs: arithmetic, bytes read and bytes
+/* operator_cost.h - the cost of one call of a PyTorch operator: FLOPs, bytes read and bytes
  * written.
  *
- * A call is described by its name as PyTorch's dispatcher spells it ("aten.mm.default") and the
- * tensors it got and made; the few arguments that change a cost are fields of their own, so that
- * every reader (captured step, exported program, host trace) fills in the same structure.  Nothing
- * is kept between calls. */
+ * A call is described by its name as PyTorch's dispatcher spells it ("aten.mm.default") and its
+ * input and output tensors; the few arguments that affect the cost are separate fields, so that
+ * every reader (captured step, exported program, host trace) fills in the same structure.
+ * Stateless. */
 #ifndef ORR_SOURCES_OPERATOR_COST_H
 #define ORR_SOURCES_OPERATOR_COST_H
 
@@ -27,7 +27,7 @@ typedef enum operator_kind {
     OPERATOR_FREE,       /* a view, metadata, an allocation: no data moves */
     OPERATOR_COMPUTE,    /* has arithmetic */
     OPERATOR_MOVE,       /* copies, fills, gathers: bytes alone */
-    OPERATOR_COLLECTIVE, /* c10d.*, _c10d_functional.*: the network's business, not counted here */
+    OPERATOR_COLLECTIVE, /* c10d.*, _c10d_functional.*: left to the network, not counted here */
     OPERATOR_WAIT,       /* orrery.wait, wait_tensor */
     OPERATOR_UNKNOWN     /* not in the table: bytes of its tensors */
 } operator_kind;
@@ -36,7 +36,7 @@ typedef struct operator_call {
     orr_str name;
     const operator_tensor *in, *out;
     uint32_t in_count, out_count;
-    bool is_view;       /* the reader knows that the outputs are inputs seen in another way */
+    bool is_view;       /* the reader knows that the outputs are views of inputs */
     bool is_causal;     /* attention */
     bool is_transposed; /* convolution */
     orr_str equation;   /* einsum: "bij,bjk->bik" */
@@ -47,38 +47,38 @@ typedef struct operator_cost {
     uint64_t flops; /* a multiply and an add are two */
     uint64_t bytes_read;
     uint64_t bytes_written;
-    /* Operations of the vector unit inside a product that hold it up; no FLOPs. */
+    /* Operations of the vector unit inside a product that delay it; not FLOPs. */
     uint64_t vector_work;
     bool is_product; /* its FLOPs run on a chip's arrays, not on the vector unit */
 } operator_cost;
 
-/* Numbers that do not fit into 64 bits end at UINT64_MAX. */
+/* Saturates at UINT64_MAX. */
 operator_cost orr__operator_cost(const operator_call *call);
 
-/* What a chip does, each a second; 0: never the limit. */
+/* Rates of a chip, per second; 0: never the limit. */
 typedef struct operator_rates {
     double arrays, vector, memory;
 } operator_rates;
 
-/* The longest of arrays, vector unit and memory, without a launch. */
+/* The maximum of arrays, vector unit and memory, without a launch. */
 double orr__operator_seconds(const operator_cost *cost, const operator_rates *rates);
 
 /* ---- table ----
  *
  * Operators by name: how their arithmetic and their traffic are counted. */
 
-/* What is counted; `factor` of a row goes with it. */
+/* What is counted, times `factor` of the row. */
 typedef enum operator_rule {
     RULE_FREE,    /* nothing */
-    RULE_MAYBE,   /* a view where the layout allows one, or else a copy */
+    RULE_MAYBE,   /* a view if the layout permits, else a copy */
     RULE_MOVE,    /* no arithmetic */
-    RULE_EACH,    /* factor for each element of the result */
-    RULE_OVER,    /* factor for each element of the first input */
-    RULE_LAST,    /* factor for each element of the last input */
-    RULE_BAGS,    /* factor for each element of the rows that the second input picks of the first */
-    RULE_POOL,    /* each element of the larger of first input and result */
+    RULE_EACH,    /* factor per element of the result */
+    RULE_OVER,    /* factor per element of the first input */
+    RULE_LAST,    /* factor per element of the last input */
+    RULE_BAGS,    /* factor per element of the rows that the second input selects from the first */
+    RULE_POOL,    /* per element of the larger of first input and result */
     RULE_SORT,    /* elements times the logarithm of the longest dimension */
-    RULE_PRODUCT, /* of matrices; factor: where the left one stands.  Products from here ... */
+    RULE_PRODUCT, /* of matrices; factor: position of the left one.  Products from here ... */
     RULE_GROUPED, /* of rows with the matrix of their group */
     RULE_LINEAR,  /* x W^T */
     RULE_EINSUM,  /* by its equation */
@@ -86,12 +86,12 @@ typedef enum operator_rule {
     RULE_TRANSPOSED,              /* the same, always transposed */
     RULE_CONVOLUTION_BACKWARD,    /* gradient of the result, input, weight */
     RULE_ATTENTION,               /* batch x heads x length x width each */
-    RULE_ATTENTION_BACKWARD,      /* the same behind the gradient of the result */
+    RULE_ATTENTION_BACKWARD,      /* the same after the gradient of the result */
     RULE_ATTENTION_ROWS,          /* batch x length x heads x width each */
-    RULE_ATTENTION_ROWS_BACKWARD, /* the same behind the gradient of the result */
+    RULE_ATTENTION_ROWS_BACKWARD, /* the same after the gradient of the result */
     RULE_RECURRENT,               /* factor times all tokens with all matrices */
-    RULE_DISTANCE,                /* factor for each pair of rows and column.  ... to here */
-    RULE_OPTIMIZER                /* factor for each parameter of lists of tensors */
+    RULE_DISTANCE,                /* factor per pair of rows and column.  ... to here */
+    RULE_OPTIMIZER                /* factor per parameter of lists of tensors */
 } operator_rule;
 
 /* Which bytes move. */
@@ -100,26 +100,28 @@ typedef enum operator_traffic {
     TRAFFIC_WRITE,     /* no input is read: fills, random numbers */
     TRAFFIC_OVERWRITE, /* what is written in place is not read */
     TRAFFIC_PICK,      /* of the first input as much is read as the result has */
-    TRAFFIC_PICK_ROWS, /* of the first input an element for each of the second's */
-    TRAFFIC_PICK_BAGS, /* of the first input a row for each element of the second's */
+    TRAFFIC_PICK_ROWS, /* of the first input one element per element of the second */
+    TRAFFIC_PICK_BAGS, /* of the first input one row per element of the second */
     TRAFFIC_SKIP,      /* the second input gives a shape, nothing else */
-    TRAFFIC_SCATTER,   /* the last input goes to places in the first */
-    TRAFFIC_THROUGH, /* the last input is a buffer as large as all ranks' shares: it gets what the others have */
+    TRAFFIC_SCATTER,   /* the last input is scattered into the first */
+    /* the last input is a buffer as large as all ranks' shares, which receives the data of the
+     * others */
+    TRAFFIC_THROUGH,
     TRAFFIC_OPTIMIZER /* parameters, gradients, states; gradients stay as they are */
 } operator_traffic;
 
 typedef struct operator_row {
-    const char *name; /* without namespace, overload and the mark of operators that work in place */
+    const char *name; /* without namespace, overload and the in-place suffix */
     uint8_t rule;     /* operator_rule */
     uint8_t traffic;  /* operator_traffic */
     uint8_t factor;
 } operator_row;
 
-/* What the parts of a name say. */
+/* The parts of a name. */
 typedef struct operator_name {
     orr_str space; /* "aten" */
-    orr_str base;  /* "add_", as it stands */
-    bool is_out;   /* an overload that writes into tensors it is given */
+    orr_str base;  /* "add_", verbatim */
+    bool is_out;   /* an overload that writes into given tensors */
     bool is_in_place;
     bool is_list; /* _foreach_: one operation for lists of tensors */
 } operator_name;
@@ -129,7 +131,7 @@ operator_name orr__operator_name(orr_str name);
 /* NULL: not in the table. */
 const operator_row *orr__operator_row(const operator_name *name);
 
-/* orr__operator_cost for who calls many operators of few names, and looks each up once. */
+/* orr__operator_cost for callers with many operators of few names, which look each up once. */
 operator_cost orr__operator_cost_of(const operator_call *call,
                                     const operator_name *name,
                                     const operator_row *row);
@@ -145,11 +147,11 @@ operator_rows orr__operator_arithmetic(void);
 
 /* ---- kernels ----
  *
- * The kernels that one call of a PyTorch operator launches on a GPU, in the words of chip.h. */
+ * The kernels launched by one call of a PyTorch operator on a GPU, in the syntax of chip.h. */
 
-enum { OPERATOR_KERNELS = 4 }; /* the most that one call is written as */
+enum { OPERATOR_KERNELS = 4 }; /* maximum per call */
 
-/* Their number; 0: the call is no kernel that chip.h has a word for. */
+/* Returns their number; 0: no kernel of chip.h represents the call. */
 size_t orr__operator_kernels(const operator_call *call,
                              const operator_name *name,
                              const operator_row *row,

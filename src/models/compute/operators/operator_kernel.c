@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* operator_kernel.c - the kernels that one call of a PyTorch operator launches.
  *
- * Shapes and strides say what the name leaves open: which factor of a product is stored transposed,
- * over which dimensions a sum goes, whether operands lie in order (one wide pass) or not (an index
- * for each element, a third of the rate).  What eager PyTorch 2.11 does on a GPU is written,
- * whatever device the step was captured on. */
+ * Shapes and strides determine what the name leaves open: which factor of a product is transposed,
+ * which dimensions a sum reduces, whether operands are contiguous (one vectorised pass) or not (an
+ * index computation per element, a third of the rate).  The kernels are those of eager PyTorch 2.11
+ * on a GPU, whatever device the step was captured on. */
 #include "base/text/text.h"
 #include "operator_cost.h"
 
@@ -50,20 +50,20 @@ static orr_kernel_type type_of(const operator_tensor *t)
                                    : ORR_TYPE_FP32;
 }
 
-/* ---- order in memory ---- */
+/* ---- memory layout ---- */
 
-/* Along a row the elements are not neighbours. */
+/* Elements of a row are not adjacent. */
 static bool is_turned(const operator_tensor *t)
 {
     return t->stride && t->rank && t->stride[t->rank - 1] != 1 && t->shape[t->rank - 1] != 1;
 }
 
 typedef enum order {
-    ORDER_DENSE,  /* without gaps; which dimension comes first is another question */
-    ORDER_SPARSE, /* gaps, or elements that stand for many */
+    ORDER_DENSE,  /* without gaps; in any order of dimensions */
+    ORDER_SPARSE, /* gaps, or expanded dimensions */
 } order;
 
-/* Every dimension, from the one of the smallest stride on, begins where the last ended. */
+/* Dense: every dimension, by ascending stride, begins where the previous one ended. */
 static order order_of(const operator_tensor *t)
 {
     uint64_t expected = 1;
@@ -75,7 +75,7 @@ static order order_of(const operator_tensor *t)
             if (t->shape[d] == 1)
                 continue;
             if (t->stride[d] < expected)
-                continue; /* done, or stretched: then another will not fit */
+                continue; /* done, or expanded: then another will not fit */
             is_left = true;
             if (t->stride[d] == expected) {
                 expected = orr_sat_mul(expected, t->shape[d]);
@@ -89,7 +89,7 @@ static order order_of(const operator_tensor *t)
     }
 }
 
-/* Dimensions, single ones apart, in the same order of strides. */
+/* The dimensions, except those of size 1, in the same order of strides. */
 static bool same_order(const operator_tensor *a, const operator_tensor *b)
 {
     if (!a->stride && !b->stride)
@@ -106,7 +106,7 @@ static bool same_order(const operator_tensor *a, const operator_tensor *b)
     return !is_turned(a->stride ? a : b) || a->rank < 2;
 }
 
-/* One pass over whole lines: operands of one size, in one order, without gaps, of one type. */
+/* One vectorised pass: operands of one size and type, in one order, without gaps. */
 static bool is_whole(const operator_call *c, bool takes_types)
 {
     const operator_tensor *first = NULL;
@@ -243,8 +243,7 @@ static void add_rows(
                             .n = width});
 }
 
-/* All that is left is one dimension, whose elements are neighbours: channels of images that lie
- * beside each other. */
+/* Only one dimension remains, whose elements are adjacent: channels-last images. */
 static bool keeps_neighbours(const operator_tensor *t, uint64_t left)
 {
     for (uint32_t d = 0; t->stride && d < t->rank; d++)
@@ -266,7 +265,7 @@ static void add_reduce(kernel_list *l)
     k.n = all / left;
     if (left > 1) {
         const operator_tensor *o = &c->out[0];
-        /* The last dimension is still there: rows are added to each other. */
+        /* The last dimension remains: rows are added to each other. */
         const bool keeps_last =
             (last_of(o, 0) == last_of(t, 0) && last_of(t, 0) > 1) || keeps_neighbours(t, left);
         k.form = keeps_last ? ORR_FORM_ROWS : ORR_FORM_COLUMNS;
@@ -291,7 +290,7 @@ static void add_pass(kernel_list *l)
                             .is_strided = !is_whole(l->call, false)});
 }
 
-/* From 16 to 32 bits (each element by itself: half the rate), or back. */
+/* From 16 to 32 bits (element-wise, at half the rate), or back. */
 static void add_cast(kernel_list *l, uint64_t count, bool is_wider)
 {
     add(l, (orr_kernel){.kind = ORR_KERNEL_COPY,
@@ -323,7 +322,7 @@ static void add_fill(kernel_list *l, const operator_tensor *t)
         add(l, (orr_kernel){.kind = ORR_KERNEL_FILL, .type = type_of(t), .write = bytes_of(t)});
 }
 
-/* Of the slice's size, into zeros of the whole's. */
+/* The slice's gradient is copied into zeros of the full size. */
 static void add_slice_backward(kernel_list *l)
 {
     const operator_call *c = l->call;
@@ -349,8 +348,8 @@ static void add_activation(kernel_list *l, orr_kernel_form form, bool is_backwar
 
 /* ---- norms ---- */
 
-/* No GPU has a layer norm of 16-bit rows by 32-bit weights: under autocast it takes and gives 32
- * bits there, while a step that was captured on a CPU has it in 16. */
+/* No GPU kernel normalises 16-bit rows with 32-bit weights: under autocast it takes and gives 32
+ * bits there, while a step captured on a CPU has it in 16. */
 static bool is_mixed_layer(const operator_call *c, uint64_t width)
 {
     if (c->in[0].element_bytes != 2)
@@ -378,8 +377,8 @@ static void add_layer_norm(kernel_list *l, bool is_backward)
     add_cast(l, elements(x), false);
 }
 
-/* Channels that lie beside each other are summed by blocks of 16 rows times 16; from eight on they
- * meet at counters, one for 32 channels, which are zeroed first. */
+/* Channels-last statistics are summed by blocks of 16 rows times 16; from eight blocks on they
+ * synchronise through counters, one per 32 channels, which are zeroed first. */
 static void add_channel_norm(kernel_list *l, bool is_backward)
 {
     enum { ROWS = 16 * 16, ALONE = 7, CHANNELS = 32 };
@@ -413,7 +412,7 @@ static void add_embedding(kernel_list *l, bool is_backward)
         add_fill(l, words);
 }
 
-/* Picks or adds rows; what is not done in place copies the whole first. */
+/* Gathers or accumulates rows; if not in place the whole tensor is copied first. */
 static void add_rows_by_index(kernel_list *l, const operator_tensor *rows, bool is_backward)
 {
     const operator_call *c = l->call;
@@ -637,8 +636,8 @@ static void add_pool(kernel_list *l, bool is_backward)
                         .is_backward = is_backward});
 }
 
-/* Along the last dimension all rows go on beside each other; along another one the steps of a
- * column follow each other. */
+/* Along the last dimension all rows run in parallel; along another one the steps of a column are
+ * sequential. */
 static void add_scan(kernel_list *l)
 {
     const operator_tensor *t = &l->call->in[0];
@@ -758,7 +757,7 @@ static bool are_sizes_known(const operator_call *c)
 {
     for (uint32_t i = 0; i < c->in_count + c->out_count; i++) {
         const operator_tensor *t = i < c->in_count ? &c->in[i] : &c->out[i - c->in_count];
-        /* Results that were not asked for are empty. */
+        /* Results that were not requested are empty. */
         const bool is_needed = i < c->in_count || i == c->in_count;
         if (t->element_bytes == 0 || (is_needed && elements(t) == 0) || elements(t) == UINT64_MAX)
             return false;

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_table.c - operators by name: what is counted for each, and how often.
+/* operator_table.c - operators by name, with counting rule and factor.
  *
- * Both tables are sorted by name, as bytes compare: rows are found by bisection, and a test holds
- * the order.  docs/design/operators.md has the conventions behind the factors. */
+ * Both tables are sorted by name, bytewise, for binary search; a test checks the order.
+ * docs/design/operators.md has the conventions behind the factors. */
 #include "base/text/text.h"
 #include "operator_cost.h"
 
-/* From a name to its row, whoever wrote the name.
+/* From a name in any spelling to its row.
  *
  *     aten.add_.Tensor   torch.ops.aten.add_.Tensor   aten::add_   aten::_foreach_add_.Scalar
  *
- * The base is looked up as it stands; then, where it works in place, without the mark at its end;
- * then, where it works on lists, without _foreach_.  So a new variant of a known operator needs no
- * row. */
+ * The base is looked up verbatim; then without the in-place suffix; then without _foreach_.  So a
+ * new variant of a known operator needs no row. */
 
 static orr_str behind(orr_str s, size_t n)
 {
@@ -33,13 +32,13 @@ static orr_str cut_part(orr_str s, orr_str *rest)
     return s;
 }
 
-/* "__and__" is no operator that works in place, though it ends in the mark. */
+/* "__and__" ends in an underscore but is not in place. */
 static bool has_mark(orr_str base)
 {
     return base.len > 1 && orr_str_ends(base, "_") && !orr_str_ends(base, "__");
 }
 
-/* Overloads that are given their results: out, dim_out, grad_input, values ... */
+/* Overloads with output arguments: out, dim_out, grad_input, values ... */
 static bool is_out_overload(orr_str overload)
 {
     return orr_str_ends(overload, "out") || orr_str_ends(overload, "grad_input") ||
@@ -114,12 +113,12 @@ const operator_row *orr__operator_row(const operator_name *name)
     return find_marked(behind(name->base, strlen("_foreach_")));
 }
 
-/* Operators without arithmetic: views and metadata, which cost nothing, and what only moves
+/* Operators without arithmetic: views and metadata, which cost nothing, and those that only move
  * data.
  *
- * Sorted by name, as bytes compare: rows are found by bisection, and a test holds the order.  A
- * name that works in place has a row of its own only where it differs: copy_ does not read what it
- * overwrites, copy has nothing to overwrite. */
+ * Sorted by name, bytewise, for binary search; a test checks the order.  An in-place variant has
+ * its own row only if it differs: copy_ does not read what it overwrites, copy has nothing to
+ * overwrite. */
 
 static const operator_row moves[] = {
     {"_assert_async", RULE_FREE, TRAFFIC_ALL, 0},

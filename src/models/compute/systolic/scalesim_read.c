@@ -2,10 +2,10 @@
 /* scalesim_read.c - SCALE-Sim's files: configurations and tables of layers (scale-sim.md 5 and
  * 6.1).
  *
- * For tables of layers the two programs split lines at commas and then differ: v1 passes over lines
- * of fewer than nine fields, v2 and v3 drop what follows the last comma.  For our own rules neither
- * counts: empty fields at the end of a line are nothing, nor is what people put beside the numbers
- * of a layer: remarks behind #, columns behind an empty one, titles and rows of commas. */
+ * For tables of layers the two programs split lines at commas and then differ: v1 skips lines of
+ * fewer than nine fields, v2 and v3 drop everything after the last comma.  Our rules do neither:
+ * they ignore empty trailing fields and annotations: comments after #, columns after an empty one,
+ * titles and rows of commas. */
 #include <orrery/lab/scalesim.h>
 
 #include "base/formats/csv.h"
@@ -20,8 +20,8 @@
 
 /* SCALE-Sim's configuration files, of both generations (scale-sim.md 5 and 6.1).
  *
- * The generations differ in how they spell the buffers' sizes and in whether memory is spoken of at
- * all; either spelling is taken, so a file need not say which program it was written for. */
+ * The generations differ in the keys for buffer sizes and in whether memory is configured at all;
+ * both spellings are accepted, so a file need not say which program it was written for. */
 
 static const char ARCHITECTURE[] = "architecture_presets";
 
@@ -145,7 +145,7 @@ static orr_code take_name(const orr_ini *ini, orr_scalesim_config *out, orr_erro
     return ORR_OK;
 }
 
-/* ---- what v3 added ---- */
+/* ---- additions of v3 ---- */
 
 static orr_code take_count(const orr_ini *ini,
                            const char *section,
@@ -172,7 +172,7 @@ static orr_code take_flag(
     return ORR_OK;
 }
 
-/* Banks of a buffer; what is not there is as in the reference. */
+/* Banks of a buffer; missing keys have the reference's defaults. */
 static orr_code take_banks(const orr_ini *ini,
                            const char *const *keys,
                            bool *has_banks,
@@ -205,7 +205,7 @@ static orr_code take_storage(const orr_ini *ini, orr_systolic_storage *out, orr_
     return refuse(ini, "SparseRep", &v, "csr, csc or ellpack_block", err);
 }
 
-/* The other keys count only when it is switched on. */
+/* The other keys are used only if it is enabled. */
 static orr_code take_sparse_keys(const orr_ini *ini, orr_systolic_array *a, orr_error *err)
 {
     orr_systolic_sparsity *s = &a->sparsity;
@@ -346,7 +346,7 @@ static orr_code add_layer(reader *r, const orr_scalesim_layer *l)
     return ORR_OK;
 }
 
-/* Depthwise, by v2's convention: so many convolutions of one channel. */
+/* Depthwise, by v2's convention: one convolution per channel. */
 static orr_code add_depthwise(reader *r, const orr_scalesim_layer *l)
 {
     orr_scalesim_layer one = *l;
@@ -371,7 +371,7 @@ static bool has_dp(orr_str name)
     return false;
 }
 
-/* v1 keeps quotes, and the blanks between a name and its comma. */
+/* v1 keeps quotes, and blanks between a name and its comma. */
 static orr_str name_of(const reader *r, const orr_csv_field *f)
 {
     return r->rules->keeps_raw_names ? f->raw : f->text;
@@ -405,7 +405,7 @@ static orr_str trim(orr_str s)
     return s;
 }
 
-/* 2:4 - two of four weights are not zero. */
+/* 2:4 - two of four weights are nonzero. */
 static orr_code take_sparsity(reader *r, const orr_csv_field *f, orr_systolic_layer *l)
 {
     const char *colon = f->text.len ? memchr(f->text.ptr, ':', f->text.len) : NULL;
@@ -516,8 +516,8 @@ static orr_code take_by_form(reader *r, const orr_csv_row *row)
     return take_conv(r, row, fields);
 }
 
-/* Columns that say something about the layer: up to a remark, or behind a whole convolution up to
- * an empty one. */
+/* Columns that describe the layer: up to a comment, or, after a complete convolution, up to an
+ * empty one. */
 static size_t count_fields(const orr_csv_row *row)
 {
     size_t fields = row->count;
@@ -566,7 +566,7 @@ static orr_code take_by_columns(reader *r, const orr_csv_row *row)
                                                             "(a GEMM)");
 }
 
-/* The first line is passed over by all programs, so a layer there would be lost. */
+/* All programs skip the first line, so a layer there would be lost. */
 static orr_code check_header(reader *r, const orr_csv_row *row)
 {
     uint64_t n;
@@ -667,7 +667,7 @@ orr_code orr_scalesim_read_network(const char *path,
 
 enum { LAYOUT_FIELDS = 21, IFMAP_LAYOUT_FIELDS = 13 };
 
-/* Where the numbers of a row go; two groups share a column.  What is missing is no dimension. */
+/* The columns of a row; two groups share a column.  Missing ones have no dimension. */
 static orr_code take_layout(const orr_csv *csv,
                             const orr_csv_row *row,
                             orr_systolic_layout *out,

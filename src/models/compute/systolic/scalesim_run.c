@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scalesim_run.c - a network on an array, layer by layer.
  *
- * Networks repeat their layers, so a layer that was met before is copied; shapes are found by hash
- * and then compared. */
+ * Networks repeat their layers, so results of equal layers are copied; shapes are found by hash and
+ * then compared. */
 #include "scalesim_impl.h"
 
 #include "base/memory/hash.h"
@@ -19,7 +19,7 @@ static orr_code check_config(const orr_scalesim *r, orr_error *err)
                     r->opt.rules->name);
 }
 
-/* A layer's failure is told at its line. */
+/* A layer's failure is reported with its line. */
 static orr_code run_layer(orr_scalesim *r, size_t i, orr_error *err)
 {
     const orr_scalesim_layer *l = &r->network->layers[i];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic.c - the doors of the systolic model: what is asked is checked here, once, and handed to
+/* systolic.c - entry points of the systolic model: arguments are checked here, once, and passed to
  * the rules.
  *
- * Bounds are such that no sum of the closed forms leaves 128 bits and no count leaves 63: see
+ * Bounds ensure that no sum of the closed forms exceeds 128 bits and no count 63: see
  * orr__systolic. */
 #include "systolic_impl.h"
 
@@ -67,7 +67,7 @@ static orr_code check_work(const orr__systolic *s, orr_error *err)
                              s->N};
     for (size_t i = 0; i < sizeof more / sizeof *more && work < MOST_WORK; i++)
         work *= more[i];
-    /* The ifmap may be larger than what is read of it, and its addresses count too. */
+    /* The ifmap may be larger than the part that is read, and its addresses count too. */
     orr__wide image = (orr__wide)s->layer->ifmap_height * s->layer->ifmap_width;
     if (image < MOST_WORK)
         image *= s->layer->channels;
@@ -106,7 +106,7 @@ orr_code orr__systolic_check(const orr_systolic_array *a,
     return ORR_OK;
 }
 
-/* Cycles without stalls, which must be few enough for what is derived from them. */
+/* Cycles without stalls, which must be few enough for derived figures. */
 static orr_code check_cycles(const orr__systolic *s,
                              const orr_rules_systolic *rules,
                              uint64_t *out,
@@ -161,7 +161,7 @@ orr_code orr_systolic_run(const orr_systolic_array *a,
         code = check_cycles(&s, rules, &cycles, err);
     if (!code)
         code = check_buffers(a, rules, err);
-    /* Rules of old follow every cycle.  The programs themselves hold a row of a matrix for each, a
+    /* The old rules simulate every cycle.  The programs themselves hold a matrix row for each, a
      * terabyte here. */
     if (!code && rules->run != orr__systolic_true_run && cycles > MOST_FOLLOWED)
         code = orr_fail(

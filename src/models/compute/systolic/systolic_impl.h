@@ -11,8 +11,9 @@
 /* Sums of products of 64-bit numbers (gcc and clang). */
 typedef unsigned __int128 orr__wide;
 
-/* A layer on an array, every number checked: products of these fit where they are used, because all
- * multiply-accumulates together are below 2^62 and the array has at most 2^20 rows and columns. */
+/* A layer on an array, every number checked: their products fit where they are used, because the
+ * total number of multiply-accumulates is below 2^62 and the array has at most 2^20 rows and
+ * columns. */
 typedef struct orr__systolic {
     const orr_systolic_array *array;
     const orr_systolic_layer *layer;
@@ -21,16 +22,16 @@ typedef struct orr__systolic {
     uint64_t N;              /* filters */
     uint64_t out_h, out_w;   /* output size, rounded as the rules say */
     uint64_t E;              /* output pixels of a filter: out_h * out_w */
-    double exact_h, exact_w; /* the same before rounding, as v1 has them */
-    uint64_t *steps;         /* counted where it is given; our own rules bound them */
+    double exact_h, exact_w; /* the same before rounding, as in v1 */
+    uint64_t *steps;         /* counted if not NULL; our rules limit them */
 } orr__systolic;
 
-/* Folds of two extents over the array: `outer` column folds of which each has `inner` row folds;
- * all are full but the last ones. */
+/* Folds of two extents over the array: `outer` column folds with `inner` row folds each; all are
+ * full except the last ones. */
 typedef struct orr__folds {
     uint64_t inner, outer;          /* how many */
     uint64_t rows, last_rows;       /* used by a full row fold, by the last */
-    uint64_t columns, last_columns; /* the same of column folds */
+    uint64_t columns, last_columns; /* the same for column folds */
 } orr__folds;
 
 orr__folds orr__folds_of(uint64_t down, uint64_t across, uint64_t R, uint64_t C);
@@ -56,27 +57,27 @@ struct orr_scalesim; /* scalesim_impl.h */
 struct orr_rules_systolic {
     const char *name; /* in reports */
 
-    /* An output size that does not come out even: rounded as array.round_up says, down, or up. */
+    /* Rounding of an output size that is not an integer: as array.round_up says, down, or up. */
     enum { ORR__SIZE_AS_TOLD, ORR__SIZE_DOWN, ORR__SIZE_UP } size;
     bool has_one_stride;      /* for both directions */
-    bool has_no_bandwidth;    /* memory is never waited for */
+    bool has_no_bandwidth;    /* memory never stalls */
     uint64_t least_words;     /* of a buffer */
     bool needs_bandwidth_key; /* the configuration must have InterfaceBandwidth */
-    /* What a configuration must have or cannot have; NULL: nothing more. */
+    /* Checks a configuration further; NULL: no check. */
     orr_code (*check_config)(const struct orr_scalesim *r, orr_error *err);
-    orr__wide (*cycles)(const orr__systolic *s); /* without stalls; may be more than 64 bits tell */
-    /* All figures; `out` is zero but for macs. */
+    orr__wide (*cycles)(const orr__systolic *s); /* without stalls; may exceed 64 bits */
+    /* All figures; `out` is zero except for macs. */
     orr_code (*run)(const orr__systolic *s, orr_systolic_result *out, orr_error *err);
 
-    /* Which lines of a table of layers count, and as what: told by their columns; nine fields or
+    /* Which lines of a table of layers are used, and their form: by their columns; nine fields or
      * more, others are skipped; as orr_scalesim_read.form says, without what follows the last
      * comma. */
     enum { ORR__ROWS_BY_COLUMNS, ORR__ROWS_OF_NINE, ORR__ROWS_BY_FORM } rows;
-    /* By form: behind the last column of a layer may stand N:M; one stride only. */
+    /* By form: N:M may follow the last column of a layer; one stride only. */
     bool has_sparsity;
     bool keeps_raw_names;  /* with quotes and blanks */
-    bool has_no_depthwise; /* DP in a name means nothing */
-    /* Reports and traces as that program writes them; NULL: ours, and none. */
+    bool has_no_depthwise; /* DP in a name has no meaning */
+    /* Reports and traces in that program's format; NULL: ours, and none. */
     orr_code (*write)(const struct orr_scalesim *r, const char *folder, orr_error *err);
     orr_code (*check_names)(const struct orr_scalesim *r, orr_error *err);
     orr_code (*write_traces)(const struct orr_scalesim *r, const char *folder, orr_error *err);
@@ -92,12 +93,12 @@ orr_code orr__systolic_check(const orr_systolic_array *a,
 
 bool orr__systolic_overlaps(const orr__systolic *s); /* do two windows share a word? */
 
-/* Different words of the ifmap in the windows of these pixels, of which only these elements
- * count.  Elements outside the ifmap are no words. */
+/* Distinct words of the ifmap in the windows of these pixels, restricted to these elements.
+ * Elements outside the ifmap do not count. */
 uint64_t orr__systolic_distinct(
     const orr__systolic *s, uint64_t pixel, uint64_t pixels, uint64_t k, uint64_t ks);
 
-/* How a layer is cut, and how many steps the moving operand has. */
+/* The folds of a layer, and the number of steps of the moving operand. */
 orr__folds orr__systolic_true_folds(const orr__systolic *s, uint64_t *steps);
 orr__wide orr__systolic_true_cycles(const orr__systolic *s);
 orr_code orr__systolic_true_run(const orr__systolic *s, orr_systolic_result *out, orr_error *err);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* systolic_true.c - our own rules: what a systolic array does, word by word counted right
+/* systolic_true.c - our rules: exact counts of a systolic array, word by word
  * (docs/design/systolic.md).
  *
- * Cycles are a closed form; what memory adds is played tile by tile. */
+ * Cycles are a closed form; memory is simulated tile by tile. */
 #include "systolic_impl.h"
 
 #include <math.h>
 
 /* Cycles without stalls, in constant time, by our rules.
  *
- * The extents of a layer are cut into folds of the array's size.  All folds are full but those of
- * the last row and of the last column, so a sum over all of them has four terms. */
+ * The extents of a layer are cut into folds of the array's size.  All folds are full except those
+ * of the last row and column, so a sum over all of them has four terms. */
 
 /* ---- sums over folds ---- */
 
@@ -47,7 +47,8 @@ orr__folds orr__systolic_true_folds(const orr__systolic *s, uint64_t *steps)
     }
 }
 
-/* Load what stays, stream the rest, and wait until the last sum has crossed the array. */
+/* Load the stationary operand, stream the rest, and wait until the last sum has crossed the
+ * array. */
 static orr__wide true_fold(const orr__systolic *s, uint64_t rows, uint64_t columns)
 {
     uint64_t steps;
@@ -64,22 +65,22 @@ orr__wide orr__systolic_true_cycles(const orr__systolic *s)
     return orr__sum_folds(s, &f, true_fold) + 1;
 }
 
-/* How many words of the ifmap some pixels need for some elements of their windows.
+/* Number of ifmap words that some pixels need for some elements of their windows.
  *
- * A row of pixels and a row of the filter meet a row of the ifmap as a comb: one tooth for each
- * pixel, all the same length.  Most rows of the ifmap meet the same combs as the row one stride
- * above, so only the rows near the first and the last row of pixels, and one for each place within
- * a stride in between, are looked at.
+ * A row of pixels and a row of the filter touch a row of the ifmap in a comb: one tooth per pixel,
+ * all of the same length.  Most rows of the ifmap are touched by the same combs as the row one
+ * stride above, so only the rows near the first and the last row of pixels, and one per offset
+ * within a stride in between, are examined.
  *
  *     filter row, elements [i0, i1)     #####            #####
  *     pixels [x0, x1), a step apart     |<- step ------->|
  *
- * Cost: rows of the filter times combs that meet in one; teeth are gone through only when combs
- * differ and have gaps. */
+ * Cost: rows of the filter times combs per row; teeth are enumerated only if combs differ and have
+ * gaps. */
 
-/* Steps of a layer, some seconds of them: rows of the ifmap, teeth, pieces and folds.  Layers of
- * real networks on buffers of real arrays take thousands; a size of ten digits in a file of 60
- * bytes asks for days. */
+/* Limit on steps of a layer, some seconds: rows of the ifmap, teeth, pieces and folds.  Layers of
+ * real networks on buffers of real arrays take thousands; a ten-digit size in a file of 60 bytes
+ * would take days. */
 #define MOST_STEPS ((uint64_t)1 << 27)
 
 static bool may_go_on(const orr__systolic *s)
@@ -124,11 +125,11 @@ static uint64_t one_comb(const rectangle *r, const comb *c)
     const uint64_t last = (c->x1 - 1) * r->step;
     if (c->i1 - c->i0 >= r->step || c->x1 - c->x0 == 1)
         return clip(r, c->x0 * r->step + c->i0, last + c->i1);
-    /* Only the last tooth can hang over: the others end before it begins. */
+    /* Only the last tooth can extend past the edge: the others end before it begins. */
     return (c->x1 - 1 - c->x0) * (c->i1 - c->i0) + clip(r, last + c->i0, last + c->i1);
 }
 
-/* Several combs: always take the tooth that begins first. */
+/* Merges several combs by the start of their teeth. */
 static uint64_t merge_combs(const rectangle *r, const comb *combs, unsigned count)
 {
     uint64_t next[MOST_COMBS], words = 0, covered = 0;
@@ -153,8 +154,8 @@ static uint64_t merge_combs(const rectangle *r, const comb *combs, unsigned coun
     }
 }
 
-/* Words of ifmap row Y.  Rows of pixels that meet it with a comb of their own are the first two and
- * the last two. */
+/* Words of ifmap row Y.  Only the first two and the last two rows of pixels touching it can have
+ * different combs. */
 static uint64_t row_words(const rectangle *r, uint64_t Y)
 {
     const uint64_t stride = r->s->layer->stride_height;
@@ -177,7 +178,7 @@ static uint64_t row_words(const rectangle *r, uint64_t Y)
     return count ? merge_combs(r, combs, count) : 0;
 }
 
-/* Rows [from, to) of the ifmap, all of which meet only rows of pixels that are whole. */
+/* Rows [from, to) of the ifmap that are touched only by whole rows of pixels. */
 static uint64_t inner_words(const rectangle *r, uint64_t from, uint64_t to)
 {
     const uint64_t stride = r->s->layer->stride_height;
@@ -188,7 +189,7 @@ static uint64_t inner_words(const rectangle *r, uint64_t from, uint64_t to)
         return words;
     }
     for (uint64_t f = r->f0; f <= r->f1 && may_go_on(r->s);
-         f++) { /* rows in between are not met at all */
+         f++) { /* rows in between are not touched at all */
         const uint64_t past = (from + stride - f % stride) % stride;
         const uint64_t Y = from + (past ? stride - past : 0);
         if (Y < to)
@@ -240,10 +241,10 @@ uint64_t orr__systolic_distinct(
 
 /* Three double buffers between the array and memory (docs/design/systolic.md).
  *
- * What a fold asks of an operand is a tile: vectors, one a cycle.  A tile comes in pieces, each as
- * many vectors as fit half of the buffer; while the array uses one half the other is filled.  A
+ * A fold needs a tile of each operand: vectors, one per cycle.  A tile is fetched in pieces, each
+ * as many vectors as fit half of the buffer; while the array uses one half the other is filled.  A
  * piece that is still in one of the halves is not fetched again; an operand that fits its buffer is
- * fetched whole, ahead of the run.  Outputs go the other way.  Each buffer has its own door to
+ * fetched whole, before the run.  Outputs go the other way.  Each buffer has its own port to
  * memory, of the given bandwidth.
  *
  *     array    |-- piece 0 --|-- piece 1 --|...stall...|-- piece 2 --|
@@ -252,16 +253,16 @@ uint64_t orr__systolic_distinct(
  *
  * Times are counted as if there were no stalls (`F`, `start`, `end`) and shifted by the stalls so
  * far; when a piece is late, everything is late from then on. Cost: the pieces of the folds of a
- * few columns: as soon as one column fold has left everything as the one before did, the rest of
- * them are taken together. */
+ * few columns: as soon as two consecutive column folds end in the same state, the remaining ones
+ * are computed together. */
 
 typedef struct piece {
-    uint64_t v, h, i; /* v is 0 where the words do not depend on the column fold */
+    uint64_t v, h, i; /* v is 0 if the words do not depend on the column fold */
 } piece;
 
 typedef struct half {
     bool is_filled;
-    /* Its use ends in cycle `end`, not counting stalls; otherwise it was free from `free` on. */
+    /* Its use ends in cycle `end`, not counting stalls; otherwise it has been free since `free`. */
     bool is_pending;
     piece id;
     uint64_t end, words;
@@ -270,25 +271,25 @@ typedef struct half {
 
 typedef struct door {
     uint64_t half; /* words */
-    bool is_whole; /* all of it fits */
+    bool is_whole; /* the operand fits */
     bool has_begun;
-    int recent; /* the half that was used last */
+    int recent; /* the half used last */
     half halves[2];
-    /* Free from this cycle on; without a bandwidth: when its last transfer had to be over. */
+    /* Free from this cycle on; without a bandwidth: when its last transfer had to be finished. */
     int64_t port;
     orr_systolic_traffic *out;
 } door;
 
-/* What one fold asks of one operand. */
+/* The part of one operand that one fold needs. */
 typedef struct tile {
     uint64_t start; /* cycle of its first vector */
     uint64_t vectors, width;
-    uint64_t per;  /* vectors of a piece */
+    uint64_t per;  /* vectors per piece */
     uint64_t next; /* vector */
     piece id;
 } tile;
 
-/* A cycle that is asked for, without stalls, and where it goes with them. */
+/* A cycle without stalls, and where to store it with them. */
 typedef struct mark {
     uint64_t cycle;
     int64_t *to;
@@ -313,7 +314,7 @@ typedef struct memory {
 
 /* ---- time ---- */
 
-/* Cycles that so many words take through a door. */
+/* Cycles to move so many words through a port. */
 static int64_t ticks(const memory *m, uint64_t words)
 {
     const double cycles = ceil((double)words / m->bandwidth);
@@ -327,7 +328,7 @@ static void stall_until(memory *m, uint64_t start, int64_t ready)
         m->stalls = late < TOO_LONG ? late : TOO_LONG;
 }
 
-/* Something happens in this cycle: what ended before it is now known to the cycle. */
+/* Advances to this cycle: uses that ended before it become known. */
 static void come_to(memory *m, uint64_t cycle)
 {
     for (int i = 0; i < MARKS; i++)
@@ -359,8 +360,8 @@ static void note_transfer(door *d, int64_t first, int64_t last, uint64_t words, 
     need_rate(d, rate);
 }
 
-/* Words a cycle that are enough to move these between the cycle in which a half is free and `to`,
- * after what had to be moved before. */
+/* Words per cycle sufficient to move these between the cycle in which a half is free and `to`,
+ * after earlier transfers. */
 static double rate_for(const door *d, uint64_t words, const half *h, int64_t to)
 {
     const int64_t from = d->port > h->free ? d->port : h->free;
@@ -379,7 +380,7 @@ static bool same_piece(const piece *a, const piece *b)
     return a->v == b->v && a->h == b->h && a->i == b->i;
 }
 
-/* A piece is fetched into the half that was not used last. */
+/* Fetches a piece into the half that was not used last. */
 static void fetch(memory *m, door *d, half *h, uint64_t words, uint64_t start)
 {
     if (m->bandwidth == 0) {
@@ -415,7 +416,7 @@ static void use_input(
 
 /* ---- outputs ---- */
 
-/* What is in a half goes to memory; it must be there before `start` if the half is wanted then. */
+/* Writes a half to memory; it must be done before `start` if the half is needed then. */
 static void drain(memory *m, door *d, half *h, int64_t start)
 {
     if (!h->is_filled)
@@ -438,7 +439,7 @@ static void use_output(
     const int at = !d->recent;
     half *h = &d->halves[at];
     drain(m, d, h, (int64_t)start + m->stalls);
-    if (is_sum) { /* sums that were written out come back first */
+    if (is_sum) { /* partial sums that were written out are read back first */
         m->partial_reads += words;
         if (m->bandwidth > 0)
             d->port = (d->port > h->free ? d->port : h->free) + ticks(m, words);
@@ -492,8 +493,8 @@ static tile input_tile(const memory *m, int operand, uint64_t v, uint64_t h)
         t.width = is_ifmap ? rows : columns;
     else
         t.width = is_loaded ? columns : rows;
-    /* What is loaded belongs to one fold; what streams comes again in the next column; os filters
-     * stay for one. */
+    /* Loaded operands belong to one fold; streamed ones repeat in the next column; os filters stay
+     * for one. */
     if (is_loaded)
         t.id = (piece){v, h, 0};
     else
@@ -504,7 +505,7 @@ static tile input_tile(const memory *m, int operand, uint64_t v, uint64_t h)
     return t;
 }
 
-/* Sums of a column stay where they are while its folds add to them, if they fit. */
+/* Sums of a column stay in the buffer while its folds accumulate, if they fit. */
 static bool sums_stay(const memory *m, uint64_t v)
 {
     return !m->is_os && m->f.inner > 1 &&
@@ -570,9 +571,9 @@ static void run_fold(memory *m, uint64_t v, uint64_t h)
     m->F += fold_cycles(m, orr__fold_rows(&m->f, h), orr__fold_columns(&m->f, v));
 }
 
-/* ---- columns that repeat ---- */
+/* ---- repeating columns ---- */
 
-/* A past so long ago that it makes no difference any more. */
+/* Clamps a time so far in the past that it makes no difference. */
 static int64_t forget(const memory *m, const door *d, int64_t time)
 {
     const int64_t ago = time - (int64_t)m->F - m->stalls;
@@ -595,7 +596,7 @@ static bool same_half(const memory *a, const memory *b, int door_at, int half_at
                              (x->id.v == y->id.v || x->id.v + later == y->id.v));
 }
 
-/* Does b, `later` columns behind a, go on as a did? */
+/* Does b, `later` columns after a, continue as a did? */
 static bool same_state(const memory *a, const memory *b, uint64_t later)
 {
     for (int i = 0; i < ORR_OPERANDS; i++) {
@@ -611,7 +612,7 @@ static bool same_state(const memory *a, const memory *b, uint64_t later)
     return true;
 }
 
-/* Take `times` more columns like the one between a and m. */
+/* Adds `times` more columns like the one between a and m. */
 static void repeat(memory *m, const memory *a, const orr_systolic_traffic *before, uint64_t times)
 {
     const uint64_t cycles = (m->F - a->F) * times;
@@ -634,7 +635,7 @@ static void repeat(memory *m, const memory *a, const orr_systolic_traffic *befor
     m->stalls += stalls;
 }
 
-/* Inputs that are loaded differ from column to column when their windows overlap. */
+/* Loaded inputs differ from column to column if their windows overlap. */
 static bool columns_repeat(const memory *m)
 {
     return m->s->array->dataflow != ORR_DATAFLOW_IS ||
@@ -648,7 +649,7 @@ static void run_columns(memory *m)
     bool may_repeat = columns_repeat(m) && m->f.outer > 4;
     for (uint64_t v = 0; v < m->f.outer; v++) {
         come_to(m, m->F);
-        /* Column 0 has no number of its own in `id`, and the last one is narrower. */
+        /* Column 0 has no number in `id`, and the last one is narrower. */
         if (may_repeat && v > 2 && v + 2 < m->f.outer && same_state(&last, m, 1)) {
             const uint64_t times = m->f.outer - 2 - v;
             repeat(m, &last, before, times);
@@ -665,9 +666,9 @@ static void run_columns(memory *m)
     }
 }
 
-/* ---- all ---- */
+/* ---- everything ---- */
 
-/* An operand that is fetched whole, or an output that is written when all is done. */
+/* An operand fetched whole, or an output written at the end. */
 static void move_whole(const memory *m, door *d, uint64_t words, int64_t start)
 {
     const int64_t cycles = m->bandwidth > 0 ? ticks(m, words) : 1;
@@ -715,7 +716,7 @@ static void finish_outputs(memory *m, door *d)
         d->out->peak = peak;
 }
 
-/* Stalls, first and last cycles, and what goes to and from memory; false: in too many steps. */
+/* Stalls, first and last cycles, and memory traffic; false: too many steps. */
 static bool true_memory(const orr__systolic *uncounted, orr_systolic_result *out)
 {
     uint64_t steps = 0;
@@ -748,8 +749,8 @@ static bool true_memory(const orr__systolic *uncounted, orr_systolic_result *out
 
 /* ---- words and cycles ---- */
 
-/* Sum over output places of the filter's extent that lies inside the ifmap; only the last can hang
- * over. */
+/* Sum over output positions of the filter's extent inside the ifmap; only the last can extend past
+ * the edge. */
 static uint64_t covered(uint64_t places, uint64_t stride, uint64_t filter, uint64_t ifmap)
 {
     const uint64_t last = (places - 1) * stride;
@@ -780,7 +781,7 @@ static void count_sram(const orr__systolic *s, const orr__folds *f, orr_systolic
     out->sram_read.words = *ifmap + *filter;
 }
 
-/* Words in the busiest cycle: full folds, if there are any. */
+/* Words in the busiest cycle: in a full fold, if there is one. */
 static void peak_sram(const orr__systolic *s, const orr__folds *f, orr_systolic_result *out)
 {
     const double rows = (double)(f->inner > 1 ? f->rows : f->last_rows);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* aware.c - the congestion-aware network: store and forward, every link a first-come-first-served
- * server (astra-sim.md 8.2).  The reference has one dimension; here a message crosses several
- * dimension by dimension, the lowest first, and ranks pass it on.
+/* aware.c - the congestion-aware network: store and forward, every link a FIFO server (astra-sim.md
+ * 8.2).  The reference has one dimension; here a message crosses several in ascending order, and
+ * ranks forward it.
  *
- * Links are numbered so that a route needs no table: a ring or a switch has two for each rank, 2 *
- * rank to the next rank or up to the switch, 2 * rank + 1 to the rank before or down from the
- * switch.  Those of fully connected groups, one for each pair of ranks, are made when first
- * used. */
+ * Links are numbered so that a route needs no table: a ring or a switch has two per rank, 2 * rank
+ * to the next rank or up to the switch, 2 * rank + 1 to the previous rank or down from the switch.
+ * Those of fully connected groups, one per pair of ranks, are made on first use. */
 #include "models/network/symmetry.h"
 
 #include "models/network/net_table.h"
@@ -27,9 +26,9 @@ typedef struct aware {
     uint32_t first_link[ORR_NET_DIMS]; /* of rings and switches */
     orr_map *pairs;                    /* fully connected: key of a pair -> link */
     uint32_t made_later;               /* the first of those */
-    uint32_t *order;                   /* room for all links, sorted when they are listed */
+    uint32_t *order;                   /* room for all links, sorted for listing */
     size_t order_room;
-    const net_symmetry *symmetry; /* NULL: every link for itself */
+    const net_symmetry *symmetry; /* NULL: no link represents others */
 } aware;
 
 static void aware_destroy(void *net)
@@ -118,7 +117,7 @@ static bool add_links(aware *a)
 
 /* ---- routes ---- */
 
-/* Where links stand for others: that of this rank at home, and the packet goes on from there. */
+/* If links represent others: the link of this rank's home, and the packet continues from there. */
 static uint32_t move_home(const aware *a, net_packet *p, uint32_t rank)
 {
     if (!a->symmetry)
@@ -192,8 +191,8 @@ static void name_link(const void *net, uint32_t link, char out[ORR_NET_LINK_NAME
     snprintf(out, ORR_NET_LINK_NAME, "%s -> %s", from, to);
 }
 
-/* Links of fully connected groups are numbered as they are first used; here they come by rank,
- * after the others. */
+/* Links of fully connected groups are numbered by first use; they are listed by rank, after the
+ * others. */
 static int by_ends(const void *x, const void *y, void *net)
 {
     const aware *a = net;
@@ -216,7 +215,7 @@ static void aware_report(const void *net, orr_net_link_visit visit, void *contex
     net_servers_report(&a->servers, has_pairs ? a->order : NULL, name_link, visit, context);
 }
 
-/* ---- links that stand for others ---- */
+/* ---- links that represent others ---- */
 
 bool orr__aware_fold(void *net, const net_symmetry *symmetry)
 {
@@ -235,7 +234,7 @@ static void copy_figures(aware *a, uint32_t from, uint32_t to)
     y->max_waiting = x->max_waiting;
 }
 
-/* NET_LINK_ARRIVED: the link is not at home, and stands for nobody. */
+/* NET_LINK_ARRIVED: the link is not at home, and represents nothing. */
 static uint32_t copy_of_link(void *net, const net_copier *c, uint32_t k, uint32_t index)
 {
     aware *a = net;
@@ -289,7 +288,7 @@ void orr__aware_end_copies(void *net)
     net_servers_end_copies(&a->servers);
 }
 
-/* Links of fully connected groups were made for ranks at home only. */
+/* Links of fully connected groups were made for home ranks only. */
 static bool spread_pairs(aware *a)
 {
     const size_t known = a->servers.link_count;
@@ -346,8 +345,8 @@ net_servers *orr__aware_divide(void *net, orr_net *sim, const net_division *divi
     return &a->servers;
 }
 
-/* A message crosses the lowest dimensions first.  So up to a dimension in which every group,
- * with all that is inside it, is in one part, it has not left the part of its source. */
+/* A message crosses the lowest dimensions first.  So it stays in the part of its source up to a
+ * dimension whose groups, with everything inside them, each lie in one part. */
 uint64_t orr__aware_least_delay(const void *net, const uint8_t *part_of)
 {
     const aware *a = net;

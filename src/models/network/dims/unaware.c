@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unaware.c - the congestion-unaware network: hops x latency + size / bandwidth, no message delays
- * another.
+/* unaware.c - the congestion-unaware network: hops x latency + size / bandwidth, no contention.
  *
  * In several dimensions only the lowest one in which the two ranks differ is charged (astra-sim.md
  * 8.1). */

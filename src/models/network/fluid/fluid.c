@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid.c - max-min fair rates, kept up to date as flows come and go.
+/* fluid.c - max-min fair rates, updated as flows start and end.
  *
- * Rates are worked out by filling: the rate of all flows rises together; a flow stops when it has
- * all it wants, and all flows of a resource stop when the resource is full.  A resource on which
- * even the wishes of all flows together fit (its `wish`) never stops anybody, so it does not tie
- * flows together: a change is followed from flow to flow only over resources that can become full.
- * What is left untouched keeps its rate exactly.
+ * Rates are computed by progressive filling: the rate of all flows rises together; a flow stops at
+ * its own limit, and all flows of a resource stop when the resource saturates.  A resource that
+ * could carry the demands of all its flows (its `wish`) never saturates, so it does not couple
+ * flows: a change propagates from flow to flow only over resources that can saturate.  Flows that
+ * are not reached keep their rates exactly.
  *
- * All changes of one tick are worked out together, in an event at the end of the tick. */
+ * All changes of one tick are solved together, in an event at the end of the tick. */
 #include "base/memory/heap.h"
 
 #include "fluid.h"
@@ -21,20 +21,21 @@
 
 typedef struct fluid_resource {
     double capacity;
-    double wish;                         /* of all its flows together */
-    double shares;                       /* what all take when each has a rate of 1 */
-    double bytes;                        /* of the flows that are over */
+    double wish;                         /* total demand of its flows */
+    double shares;                       /* total load when each flow has a rate of 1 */
+    double bytes;                        /* of completed flows */
     uint32_t first;                      /* place of a flow on it */
-    uint32_t flows, most_flows, counted; /* counted: flows that are part of the figures */
+    uint32_t flows, most_flows, counted; /* counted: flows included in the statistics */
     uint64_t flows_ever, busy, busy_since;
-    uint64_t changed_at; /* flows came or went; most_flows counts those that stayed until then */
-    /* while rates are worked out */
+    /* flows started or ended; most_flows counts those that stayed until then */
+    uint64_t changed_at;
+    /* during a solution */
     double left, share;
     uint32_t mark, seen;
     /* windows */
     double load;  /* of all its flows at their rates */
-    double delay; /* ns that what passes through waits here */
-    double level; /* what a flow that begins here gets at most; INFINITY: all it wants */
+    double delay; /* queueing delay, ns */
+    double level; /* maximum for a flow that begins here; INFINITY: unlimited */
     uint32_t drops, most_drops;
     uint32_t own; /* flows that begin here */
     bool is_queued;
@@ -43,24 +44,24 @@ typedef struct fluid_resource {
 /* One flow on one resource. */
 typedef struct fluid_place {
     uint32_t flow, next, previous;
-    uint32_t part; /* of its use */
+    uint32_t part; /* index in its use */
 } fluid_place;
 
 struct fluid_use {
     fluid_part *parts;
     uint32_t count;
-    /* of flows that are gone: the first place of a row of `count`, linked by next */
+    /* of ended flows: the first index of a row of `count`, linked by next */
     uint32_t free_places;
     double trip, window; /* ns, bytes; 0: there is no window */
 };
 
 typedef struct fluid_flow {
     fluid_use *use;
-    double bytes; /* all of it */
+    double bytes; /* total */
     double left;  /* bytes, at `since` */
     double rate;  /* bytes per ns; 0: not known yet */
     double most;
-    double wait, level, pace; /* windows: ns in queues; what its first port leaves it; its rate */
+    double wait, level, pace; /* windows: ns in queues; limit at its first port; its rate */
     uint64_t since;
     uint64_t end; /* tick; UINT64_MAX: not known yet */
     void (*done)(void *context, uint64_t argument);
@@ -72,7 +73,7 @@ typedef struct fluid_flow {
     bool is_fixed, is_counted;
 } fluid_flow;
 
-/* Who is to be told that a flow is over. */
+/* Completion callback of a flow. */
 typedef struct fluid_finished {
     uint64_t number;
     void (*done)(void *context, uint64_t argument);
@@ -94,11 +95,11 @@ struct fluid {
     size_t use_count, use_room;
     uint32_t *heap; /* flows by end */
     size_t heap_count, heap_room;
-    uint64_t armed;  /* tick of the next look at ends */
-    uint32_t *dirty; /* resources with a change */
+    uint64_t armed;  /* tick of the next check for ends */
+    uint32_t *dirty; /* changed resources */
     size_t dirty_count, dirty_room;
     bool is_solving_soon;
-    double from; /* flows that are slower than this keep their rates */
+    double from; /* flows slower than this keep their rates */
     uint32_t *found_flows, *found_resources;
     size_t found_flow_room, found_resource_room;
     orr_heap levels;
@@ -106,9 +107,9 @@ struct fluid {
     struct fluid_finished *due;
     size_t due_room;
     bool has_failed, skips_figures;
-    bool is_max_min; /* not by windows: a flow without one was seen, or there is a crowd */
+    bool is_max_min; /* not by windows: a flow without one was seen, or flows are crowded */
     bool is_crowded; /* only until nothing flows */
-    uint32_t under_way, senders; /* flows; ports at which one begins */
+    uint32_t under_way, senders; /* active flows; ports where one begins */
     /* windows */
     uint32_t *queue, *changed;
     size_t queue_first, queue_count, queue_room, changed_count, changed_room;
@@ -116,46 +117,48 @@ struct fluid {
     size_t share_room;
 };
 
-/* The rate of a flow from now on. */
+/* Sets the rate of a flow from now on. */
 static void set_rate(fluid *f, uint32_t index, double rate);
 
-/* ---- The rates of flows that have windows: a sender has at most so many bytes under
- * way, whatever is full.
+/* ---- The rates of flows with windows: a sender has at most so many bytes in
+ * flight, whatever saturates.
  *
  *     rate = window / (trip + wait)
  *
- * where trip is the round trip of an empty network, and wait what packets spend in queues.  A link
- * that is not full has no queue; at one that is full the queue grows until all who pass through are
- * slow enough.  Who waits at two links is slower than who waits at one, as with packets, and unlike
- * max-min fair shares.  Before its own port a sender does not wait with bytes under way: its flows
- * take turns, so each gets what it can use, up to a level.  Where packets of others pass through a
- * sender, they and its own take turns.  ACKs go first: they take from a link, and never wait.
+ * where trip is the round trip of an empty network, and wait what packets spend in queues.  An
+ * unsaturated link has no queue; at a saturated one the queue grows until all flows through it are
+ * slow enough.  A flow that waits at two links is slower than one that waits at one, as with
+ * packets, and unlike max-min fair shares.  At its own port a sender does not wait with bytes in
+ * flight: its flows alternate, so each gets what it can use, up to a level.  Packets of others that
+ * pass through a sender alternate with its own.  ACKs have priority: they use bandwidth, and never
+ * wait.
  *
- * Queues are found link by link: the wait of one link is set so that it is just full, which changes
- * what its flows put on their other links, and those that are now too full, or not full with a
- * queue, come next.  This is coordinate ascent on a concave problem (Mo and Walrand, Fair
- * end-to-end window-based congestion control, 2000), and it begins with the queues of before: a
- * change goes as far as it matters.  Links in a row with the same flows would hand a queue from one
- * to the next in tiny steps, so a queue that shrinks again and again shrinks twice as fast each
- * time.
+ * Queues are found link by link: the wait at one link is set so that it is exactly saturated, which
+ * changes the load of its flows on other links, and those that are now overloaded, or have a queue
+ * without being saturated, come next.  This is coordinate ascent on a concave problem (Mo and
+ * Walrand, Fair end-to-end window-based congestion control, 2000), started from the previous
+ * queues: a change propagates only as far as it matters.  Consecutive links with the same flows
+ * would pass a queue along in tiny steps, so a queue that keeps shrinking shrinks twice as fast
+ * each time.
  *
- * Where senders have more than MOST_OWN flows each, as in an all-to-all, their own ports hold them
- * back, and it matters little who waits where: until nothing flows, shares are max-min fair, which
- * costs less (fluid.c).  From 3 on the limit changes no result by more than 0.07 %, above 12 it
- * costs (docs/design/fluid.md). */
+ * If senders have more than MOST_OWN flows each, as in an all-to-all, their own ports limit them,
+ * and it matters little where they wait: until nothing flows, shares are max-min fair, which is
+ * cheaper (fluid.c).  From 3 on the limit changes no result by more than 0.07 %, above 12 it costs
+ * (docs/design/fluid.md). */
 
-static const double CLOSE = 1e-6;       /* of a capacity: full, neither more nor less */
-static const double LEAST_SHARE = 0.05; /* of a link is left to data, however many ACKs there are */
+static const double CLOSE = 1e-6; /* of a capacity: tolerance for saturated */
+/* minimum share of a link for data, however many ACKs there are */
+static const double LEAST_SHARE = 0.05;
 enum { MOST_OWN = 8, MOST_STEPS = 60, MOST_VISITS = 2000, MOST_DROPS = 24 };
 
-/* A flow at the link that is looked at. */
+/* A flow at the link being solved. */
 typedef struct fluid_share {
     double trip;   /* without the wait here */
-    double window; /* what it puts on the link: bytes under way, and bytes per ns at most */
+    double window; /* its load on the link: bytes in flight, and bytes per ns at most */
     double most;
 } fluid_share;
 
-/* Too many flows of a sender at once. */
+/* Too many concurrent flows per sender. */
 static bool windows_crowd(const fluid *f)
 {
     return f->under_way > MOST_OWN * f->senders;
@@ -196,7 +199,7 @@ static void note_flow(fluid *f, uint32_t index)
     f->changed[f->changed_count++] = index;
 }
 
-/* What it takes of its resources becomes different. */
+/* Updates its load on its resources. */
 static void set_pace(fluid *f, fluid_flow *w, double pace)
 {
     const double more = pace - w->pace;
@@ -207,7 +210,7 @@ static void set_pace(fluid *f, fluid_flow *w, double pace)
     }
 }
 
-/* A flow is on its resources.  Like windows_leave it may ask for fluid_windows_solve. */
+/* A flow joins its resources.  Like windows_leave it may request fluid_windows_solve. */
 static void windows_join(fluid *f, uint32_t index)
 {
     fluid_flow *w = &f->flows[index];
@@ -224,8 +227,8 @@ static void windows_join(fluid *f, uint32_t index)
     w->pace = 0;
     const size_t before = f->queue_count;
     set_pace(f, w, pace_of(w));
-    /* No link became too full and none was waiting to be looked at: its rate is final, without an
-     * event to solve anything. */
+    /* No link became overloaded and none was pending: its rate is final, without a solution
+     * event. */
     if (f->queue_count == before && f->queue_first == before)
         set_rate(f, index, w->pace);
     else
@@ -256,7 +259,7 @@ static bool windows_wait(const fluid *f)
 
 /* ---- one link ---- */
 
-/* The wait at which those who pass through put just so much on the link. */
+/* The wait at which the flows passing through load the link with exactly `room`. */
 static double find_delay(const fluid_share *s, size_t count, double room, double delay)
 {
     double low = 0, high = INFINITY;
@@ -278,7 +281,7 @@ static double find_delay(const fluid_share *s, size_t count, double room, double
             low = delay;
         else
             high = delay;
-        /* The inverse of the sum is nearly straight. */
+        /* The inverse of the sum is nearly linear. */
         double next = slope > 0 ? delay + over / slope * (sum / room) : 2 * delay + s[0].trip;
         if (next <= 0 && low <= 0)
             next = 0;
@@ -291,7 +294,7 @@ static double find_delay(const fluid_share *s, size_t count, double room, double
     return delay;
 }
 
-/* As much for each as fills the room, but nobody more than he wants: `most` of his share, of which
+/* The common level that fills the room, with nobody above its demand: `most` of its share, of which
  * `window` is one byte. */
 static double find_level(const fluid_share *s, size_t count, double room)
 {
@@ -318,7 +321,7 @@ typedef struct crowd {
     double wanted_through, wanted_own, acks;
 } crowd;
 
-/* Those who pass through stand first among f->shares, then those who begin here. */
+/* In f->shares: first the flows passing through, then those that begin here. */
 static bool gather(fluid *f, const fluid_resource *r, crowd *c)
 {
     *c = (crowd){0};
@@ -351,7 +354,7 @@ static bool gather(fluid *f, const fluid_resource *r, crowd *c)
 static void apply(fluid *f, uint32_t index, double delay, double level)
 {
     fluid_resource *r = &f->resources[index];
-    /* Waits are kept as sums along the route: only what this link changes is added. */
+    /* Waits are kept as sums along the route: add only this link's change. */
     const double more = delay - r->delay;
     const bool is_new_level = level != r->level;
     r->delay = delay;
@@ -367,11 +370,11 @@ static void apply(fluid *f, uint32_t index, double delay, double level)
         else
             continue;
         const double pace = pace_of(w);
-        /* Rounding must not look like a change, or links would be visited for ever. */
+        /* Rounding must not look like a change, or links would be visited forever. */
         if (fabs(pace - w->pace) <= 1e-12 * w->pace)
             continue;
-        /* Noted once, however many links on its route change: its rate is set when all queues are
-         * found. */
+        /* Recorded once, however many links on its route change: its rate is set when all queues
+         * are known. */
         if (w->mark != f->mark) {
             w->mark = f->mark;
             note_flow(f, who);
@@ -380,7 +383,7 @@ static void apply(fluid *f, uint32_t index, double delay, double level)
     }
 }
 
-/* Just full, or without a queue. */
+/* Makes the link exactly saturated, or queueless. */
 static void visit(fluid *f, uint32_t index)
 {
     fluid_resource *r = &f->resources[index];
@@ -392,7 +395,7 @@ static void visit(fluid *f, uint32_t index)
     double room = r->capacity - c.acks, for_through, for_own;
     if (room < r->capacity * LEAST_SHARE)
         room = r->capacity * LEAST_SHARE;
-    /* Turns: each side has half, and what the other does not want. */
+    /* Alternating: each side gets half, plus what the other does not need. */
     for_through = room - c.wanted_own > room / 2 ? room - c.wanted_own : room / 2;
     if (c.own == 0)
         for_through = room;
@@ -402,7 +405,7 @@ static void visit(fluid *f, uint32_t index)
     for_own = room - (c.wanted_through < for_through ? c.wanted_through : for_through);
     if (c.wanted_own > for_own)
         level = find_level(f->shares + c.through, c.own, for_own);
-    if (delay > r->delay) { /* it had shrunk too far: the next time it goes half as far at most */
+    if (delay > r->delay) { /* it had shrunk too far: halve the acceleration next time */
         r->most_drops = r->drops < r->most_drops ? r->drops / 2 : r->most_drops / 2;
         r->drops = 0;
     } else if (delay < r->delay) {
@@ -419,7 +422,7 @@ static void fluid_windows_solve(fluid *f)
     f->mark++;
     for (size_t i = 0; i < f->changed_count; i++)
         f->flows[f->changed[i]].mark = f->mark;
-    /* A bound against numbers that never settle: rates are then those of the last visit. */
+    /* A limit against oscillation: rates are then those of the last visit. */
     const uint64_t most = MOST_VISITS + 50 * (uint64_t)f->queue_count;
     while (f->queue_first < f->queue_count && !f->has_failed) {
         const uint32_t index = f->queue[f->queue_first++];
@@ -440,10 +443,10 @@ static void fluid_windows_solve(fluid *f)
     f->changed_count = 0;
 }
 
-/* In a list of changes: a flow has started here.  In the heap of levels: this is no flow. */
+/* In a list of changes: a flow has started here.  In the heap of levels: a resource, not a flow. */
 enum { STARTED = 1u << 31, RESOURCE = 1u << 31 };
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 fluid *fluid_create(void)
 {
@@ -451,7 +454,7 @@ fluid *fluid_create(void)
     if (f) {
         f->free_flow = NONE;
         f->armed = UINT64_MAX;
-        /* nothing has changed: no rate needs to be worked out again */
+        /* nothing has changed: no rate needs to be recomputed */
         f->from = INFINITY;
     }
     return f;
@@ -521,8 +524,8 @@ fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
         if (kept && copy[kept - 1].resource == copy[i].resource) {
             copy[kept - 1].share += copy[i].share;
             copy[kept - 1].flows += copy[i].flows;
-            /* A link with data and ACKs of one message counts as data: who waits there waits with
-             * the data. */
+            /* A link with data and ACKs of one message counts as data: waiting there delays the
+             * data. */
             if (copy[kept - 1].kind == FLUID_BACK)
                 copy[kept - 1].kind = copy[i].kind;
         } else {
@@ -541,8 +544,7 @@ void fluid_use_window(fluid_use *u, double trip, double bytes)
 
 /* ---- flows by their ends ---- */
 
-/* Of flows that end together the one that started first: the same order whatever the shape of the
- * heap. */
+/* Ties by start order: independent of the shape of the heap. */
 static bool ends_before(const fluid *f, uint32_t a, uint32_t b)
 {
     const fluid_flow *x = &f->flows[a], *y = &f->flows[b];
@@ -585,8 +587,8 @@ static void heap_remove(fluid *f, uint32_t index)
 
 /* ---- flows on their resources ---- */
 
-/* Rows of places are given back to their use and not to all: they have its length, so no list of
- * other sizes has to be searched. */
+/* Freed rows of places go back to their use: they have its length, so no free list has to be
+ * searched by size. */
 static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
 {
     if (u->free_places != NONE) {
@@ -602,8 +604,7 @@ static bool take_places(fluid *f, fluid_use *u, uint32_t *out)
     return true;
 }
 
-/* Flows that come and go in one tick do so in any order: only those count that lasted for a
- * while. */
+/* Flows that start and end in one tick do so in any order: count only those that lasted. */
 static void change_flows(fluid_resource *r, uint64_t now)
 {
     if (r->changed_at != now && r->counted && r->flows > r->most_flows)
@@ -667,7 +668,7 @@ static void leave(fluid *f, const fluid_flow *w)
             f->senders--;
         r->flows -= flows_of(part);
         if (r->flows == 0) {
-            r->wish = r->shares = 0; /* no rest of rounding stays */
+            r->wish = r->shares = 0; /* drop accumulated rounding errors */
         } else {
             r->wish -= part->share * w->most;
             r->shares -= part->share;
@@ -679,7 +680,7 @@ static void leave(fluid *f, const fluid_flow *w)
     }
 }
 
-/* Even all flows together do not fill it.  A hair of rounding does not count. */
+/* Even all flows together do not saturate it.  With a tolerance for rounding. */
 static bool never_full(const fluid_resource *r)
 {
     return r->wish <= r->capacity * (1 + 1e-9);
@@ -717,8 +718,8 @@ static void arm(fluid *f)
     uint64_t first = f->flows[f->heap[0]].end;
     if (first < now)
         first = now;
-    /* An earlier look is pending and will arm the next one.  A look that has become too early finds
-     * nothing due and costs an event; taking it back would cost more. */
+    /* An earlier check is pending and will schedule the next one.  A check that has become too
+     * early finds nothing due and costs an event; cancelling it would cost more. */
     if (first >= f->armed)
         return;
     f->armed = first;
@@ -729,8 +730,8 @@ static void set_rate(fluid *f, uint32_t index, double rate)
 {
     fluid_flow *w = &f->flows[index];
     const uint64_t now = orr__net_now(f->sim);
-    /* The end of a flow whose rate stays must not move by rounding: left and since are only touched
-     * when the rate changes. */
+    /* The end of a flow with an unchanged rate must not move by rounding: left and since are
+     * updated only when the rate changes. */
     if (rate == w->rate && w->heap_at != NONE)
         return;
     w->left -= w->rate * (double)(now - w->since);
@@ -738,7 +739,7 @@ static void set_rate(fluid *f, uint32_t index, double rate)
         w->left = 0;
     w->since = now;
     w->rate = rate;
-    /* A picosecond of rounding does not cost another tick. */
+    /* A picosecond of rounding must not cost another tick. */
     const double wait = w->left > 0 ? w->left / rate - 1e-3 : 0;
     /* A rate of 0 has no end: the flow stays last in the heap until its rate changes. */
     w->end = wait >= 9e18 ? UINT64_MAX - 1 : now + (wait > 0 ? (uint64_t)ceil(wait) : 0);
@@ -763,9 +764,8 @@ static bool find_flow(fluid *f, uint32_t index, size_t *count)
     return true;
 }
 
-/* Rates rise together, so a flow that ends changes nothing before it would have stopped, and one
- * that starts nothing before something that it crosses is full: not before all flows there have an
- * equal share. */
+/* Rates rise together, so an ended flow changes nothing below the level at which it stopped, and a
+ * new one nothing before something on its route saturates: not below the equal share there. */
 static double find_from(fluid *f)
 {
     double from = f->from;
@@ -775,7 +775,7 @@ static double find_from(fluid *f)
             from = r->capacity / r->shares;
     }
     f->from = INFINITY;
-    /* A hair less, so that flows that stop exactly there are worked out again and not left by
+    /* Slightly less, so that flows that stop exactly there are recomputed instead of missed by
      * rounding. */
     return from * (1 - 1e-9);
 }
@@ -786,8 +786,8 @@ static bool keeps_rate(const fluid_flow *w, double from)
 }
 
 /* All flows that the changes may reach, and the resources between them. */
-/* Two passes over flows and resources in turn, a search by breadth: the list of flows grows while
- * it is walked. */
+/* Breadth-first search, alternating between flows and resources: the list of flows grows while it
+ * is traversed. */
 static bool find_touched(fluid *f, size_t *flows, size_t *resources)
 {
     const double from = find_from(f);
@@ -800,8 +800,8 @@ static bool find_touched(fluid *f, size_t *flows, size_t *resources)
             continue;
         r->seen = f->mark;
         for (uint32_t p = r->first; p != NONE; p = f->places[p].next) {
-            /* A resource that cannot fill up any more may still hold flows that it slowed down
-             * before; those that have all they want are not touched by it. */
+            /* A resource that can no longer saturate may still have flows that it slowed down
+             * before; those at their own limit are not affected. */
             const fluid_flow *w = &f->flows[f->places[p].flow];
             if (!keeps_rate(w, from) && (!is_free || w->rate < w->most) &&
                 !find_flow(f, f->places[p].flow, flows))
@@ -833,7 +833,7 @@ static bool find_touched(fluid *f, size_t *flows, size_t *resources)
     return true;
 }
 
-/* Numbers above 0 as keys in their order. */
+/* Positive numbers as order-preserving keys. */
 static uint64_t key_of(double level)
 {
     uint64_t bits;
@@ -842,7 +842,7 @@ static uint64_t key_of(double level)
     return bits;
 }
 
-/* The rate at which all flows that are left here stop together. */
+/* The rate at which all remaining flows here stop together. */
 static double level_of(const fluid_resource *r)
 {
     return r->share > 0 ? (r->left > 0 ? r->left / r->share : 0) : INFINITY;
@@ -859,15 +859,15 @@ static void fix_flow(fluid *f, uint32_t index, double rate)
         const double share = w->use->parts[k].share;
         r->left -= share * rate;
         r->share -= share;
-        /* The last of its flows is fixed: what rounding leaves is nobody's share. */
+        /* The last of its flows is fixed: the rounding residue belongs to nobody. */
         if (r->share < 1e-12)
             r->share = 0;
     }
     set_rate(f, index, rate);
 }
 
-/* The next level at which something stops.  Entries of the heap that are out of date are put back
- * where they belong: a level only rises. */
+/* The next level at which something stops.  Stale heap entries are pushed back: a level only
+ * rises. */
 static bool next_stop(fluid *f, double *level, uint32_t *who)
 {
     orr_heap_entry e;
@@ -882,8 +882,8 @@ static bool next_stop(fluid *f, double *level, uint32_t *who)
         const fluid_resource *r = &f->resources[e.value & ~RESOURCE];
         if (r->share == 0)
             continue;
-        /* Flows that were fixed elsewhere at a lower rate left more to the others: the level at
-         * which this resource is full has risen since it was put in. */
+        /* Flows fixed elsewhere at a lower rate left more for the others: the saturation level of
+         * this resource has risen since it was pushed. */
         *level = level_of(r);
         if (key_of(*level) > e.key) {
             if (!orr_heap_push(&f->levels, key_of(*level), e.value))
@@ -904,7 +904,8 @@ static void fill(fluid *f, size_t flows, size_t resources)
     f->levels.count = 0;
     for (size_t i = 0; i < flows; i++) {
         const fluid_flow *w = &f->flows[f->found_flows[i]];
-        bool has_stop = false; /* something it crosses is full before it has all it wants */
+        /* something on its route saturates before it reaches its own limit */
+        bool has_stop = false;
         for (uint32_t k = 0; k < w->use->count; k++) {
             const double share = w->use->parts[k].share;
             fluid_resource *r = &f->resources[w->use->parts[k].resource];
@@ -913,8 +914,8 @@ static void fill(fluid *f, size_t flows, size_t resources)
             r->share += share;
             has_stop = has_stop || r->capacity <= w->most * share;
         }
-        /* A flow that some resource stops earlier needs no entry: a heap of the other flows is
-         * often empty. */
+        /* A flow stopped earlier by some resource needs no entry: the heap of flows is often
+         * empty. */
         if (!has_stop && isfinite(w->most))
             ok = ok && orr_heap_push(&f->levels, key_of(w->most), f->found_flows[i]);
     }
@@ -922,7 +923,7 @@ static void fill(fluid *f, size_t flows, size_t resources)
         ok = ok && orr_heap_push(&f->levels, key_of(level_of(&f->resources[f->found_resources[i]])),
                                  f->found_resources[i] | RESOURCE);
     while (ok && !f->has_failed && next_stop(f, &next, &who)) {
-        level = next > level ? next : level; /* rounding must not take back what was given */
+        level = next > level ? next : level; /* rounding must not lower the level */
         if (!(who & RESOURCE)) {
             fix_flow(f, who, level);
             continue;
@@ -966,27 +967,27 @@ static void solve_soon(fluid *f)
     if (f->is_solving_soon || (f->dirty_count == 0 && !windows_wait(f) && !f->has_failed))
         return;
     f->is_solving_soon = true;
-    /* At the end of this tick, after all its starts and ends: a collective of a thousand members
-     * is one solution and not a thousand. */
+    /* At the end of this tick, after all starts and ends: a collective of a thousand members is
+     * solved once. */
     orr__net_after(f->sim, 0, solve, f, 0);
 }
 
 /* ---- starting and ending ---- */
 
-/* From now on all that meet share max-min fairly. */
+/* From now on shares are max-min fair. */
 static void leave_windows(fluid *f)
 {
     f->is_max_min = true;
     f->queue_count = f->queue_first = f->changed_count = 0;
     if (f->under_way == 1)
         return;
-    /* Rates by windows mean nothing here: all flows are worked out again, none keeps its rate. */
+    /* Rates by windows are meaningless here: recompute all flows. */
     for (uint32_t i = 0; i < f->resource_count; i++)
         note_change(f, i, STARTED);
     f->from = 0;
 }
 
-/* The crowd is gone. */
+/* No longer crowded. */
 static void return_to_windows(fluid *f)
 {
     f->is_max_min = f->is_crowded = false;
@@ -999,11 +1000,11 @@ static void return_to_windows(fluid *f)
     }
 }
 
-/* A collective has no window of its own, and in a crowd it matters little who waits where. */
+/* A collective has no window, and in a crowd it matters little where flows wait. */
 static void choose_sharing(fluid *f, const fluid_use *use)
 {
     const bool has_none = use->trip <= 0;
-    /* The flow that starts is counted already: it is alone, so no rate of another has to change. */
+    /* The flow that starts is already counted: it is alone, so no other rate has to change. */
     if (f->is_crowded && f->under_way == 1 && !has_none)
         return_to_windows(f);
     if (!f->is_max_min && (has_none || windows_crowd(f))) {
@@ -1031,7 +1032,7 @@ bool fluid_start(fluid *f,
             return false;
         index = (uint32_t)f->flow_count;
     }
-    /* Nothing can be faster than what it crosses. */
+    /* Nothing can be faster than the resources it crosses. */
     for (uint32_t i = 0; i < use->count; i++) {
         const double own = f->resources[use->parts[i].resource].capacity / use->parts[i].share;
         if (own < most)
@@ -1072,7 +1073,7 @@ bool fluid_start(fluid *f,
             is_alone = false;
             note_change(f, use->parts[i].resource, STARTED);
         }
-    /* Nothing that it crosses can fill up: it has all it wants at once, and nobody else changes. */
+    /* Nothing on its route can saturate: it gets its maximum at once, and no other flow changes. */
     if (is_alone) {
         set_rate(f, index, most);
         arm(f);
@@ -1097,8 +1098,7 @@ static fluid_finished end_flow(fluid *f, uint32_t index)
     for (uint32_t i = 0; f->is_max_min && i < w->use->count; i++)
         if (!never_full(&f->resources[w->use->parts[i].resource])) {
             note_change(f, w->use->parts[i].resource, 0);
-            /* Rates below that of the flow that ended are decided by other resources
-             * (find_from). */
+            /* Rates below that of the ended flow are determined by other resources (find_from). */
             f->from = w->rate < f->from ? w->rate : f->from;
         }
     leave(f, w);
@@ -1107,7 +1107,7 @@ static fluid_finished end_flow(fluid *f, uint32_t index)
     return out;
 }
 
-/* All that end at this tick, in the order in which they started. */
+/* All flows that end at this tick, in start order. */
 static void ends(void *context, uint64_t tick)
 {
     fluid *f = context;
@@ -1126,8 +1126,8 @@ static void ends(void *context, uint64_t tick)
     arm(f);
     if (count > 1)
         qsort(f->due, count, sizeof *f->due, by_number);
-    /* Callbacks come last, when all that ended has left its resources: what they start must meet
-     * the ports as they are now, and may move f->flows. */
+    /* Callbacks come last, when all ended flows have left their resources: what they start must see
+     * the current state, and may reallocate f->flows. */
     for (size_t i = 0; i < count; i++)
         f->due[i].done(f->due[i].context, f->due[i].argument);
 }

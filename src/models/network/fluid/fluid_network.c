@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fluid_network.c - the network fluid: a message is a flow along its route, cut-through, and flows
- * that meet share what they cross.  Its last byte arrives when the flow is over and the latency of
- * the route has passed.
+/* fluid_network.c - the network fluid: a message is a cut-through flow along its route, sharing
+ * resources with other flows.  Its last byte arrives when the flow has ended and the latency of the
+ * route has passed.
  *
- * Messages of one pair go one after the other, as through one queue pair (docs/design/fluid.md): a
- * list for each pair, linked by letter.next, of which only the first is a flow.  Routes are kept,
- * since a run has few and sends over each of them many times. */
+ * Messages of one pair are sequential, as on one queue pair (docs/design/fluid.md): one list per
+ * pair, linked by letter.next, of which only the first is a flow.  Routes are cached, since a run
+ * has few and uses each many times. */
 #include "fluid.h"
 
 #include "base/memory/hash.h"
@@ -14,23 +14,23 @@
 
 #include <math.h>
 
-/* Routes that were used before: the resources, as a flow needs them. */
+/* A cached route: its resources, as needed by a flow. */
 typedef struct route {
     fluid_use *use;
     double latency; /* ns, of the first byte */
-    /* of its resources, from two seeds: 128 bits stand for the list, which is not compared */
+    /* of its resources, with two seeds: 128 bits identify the list, which is not compared */
     uint64_t hash[2];
 } route;
 
-/* A message on its way, or one that waits until its connection has sent what came before it. */
+/* A message in flight, or one that waits for its predecessors on the same connection. */
 typedef struct letter {
     uint64_t token;
-    uint64_t latency; /* ns, from the last byte sent to the last byte there */
+    uint64_t latency; /* ns, from the last byte sent to the last byte received */
     uint64_t pair;
-    /* most: bytes per ns that its price allows; INFINITY: only the route limits it */
+    /* most: limit in bytes per ns by its price; INFINITY: only the route limits it */
     double bytes, most;
     uint32_t route;
-    uint32_t next; /* of the same pair; or free */
+    uint32_t next; /* next of the same pair; or free */
 } letter;
 
 struct fluid_network {
@@ -40,13 +40,13 @@ struct fluid_network {
     orr_net *sim;
     route *routes;
     size_t route_count, route_room;
-    orr_map *by_pair; /* pair -> route, where a pair has one; else how many messages it has had */
+    orr_map *by_pair; /* pair -> route, if a pair has one; else its number of messages so far */
     orr_map *by_hash; /* of the resources -> route */
-    orr_map *latest;  /* pair -> its latest message that is not through */
+    orr_map *latest;  /* pair -> its latest unfinished message */
     letter *letters;
     size_t letter_count, letter_room;
     uint32_t free_letter;
-    fluid_price price; /* NULL: nothing */
+    fluid_price price; /* NULL: none */
     void *price_context;
 };
 
@@ -115,7 +115,7 @@ static uint64_t hash_parts(const fluid_paths *p, uint64_t seed)
     return h;
 }
 
-/* Routes of the same resources are one.  NONE: out of memory. */
+/* Routes with equal resources are shared.  NONE: out of memory. */
 static uint32_t find_route(fluid_network *n, double latency)
 {
     const uint64_t hash[2] = {hash_parts(&n->paths, 0xa0761d6478bd642fu),
@@ -125,7 +125,7 @@ static uint32_t find_route(fluid_network *n, double latency)
     while ((i = orr_map_find(n->by_hash, key, FLUID_NONE)) != FLUID_NONE) {
         if (n->routes[i].hash[0] == hash[0] && n->routes[i].hash[1] == hash[1])
             return i;
-        /* Another list has this hash: the next key, as in a table without links. */
+        /* Hash collision: linear probing. */
         key++;
     }
     i = (uint32_t)n->route_count;
@@ -134,7 +134,7 @@ static uint32_t find_route(fluid_network *n, double latency)
     fluid_use *use = fluid_use_make(n->f, n->paths.parts, n->paths.part_count);
     if (!use || !orr_map_put(n->by_hash, key, i, NULL))
         return FLUID_NONE;
-    /* Windows are over links only: ports of dimensions have no queue in which bytes could wait. */
+    /* Windows apply to links only: ports of dimensions have no queue in which bytes could wait. */
     if (n->paths.t && n->paths.part_count) {
         double trip, window;
         fluid_paths_window(&n->paths, &trip, &window);
@@ -147,8 +147,8 @@ static uint32_t find_route(fluid_network *n, double latency)
 static orr_code route_of(fluid_network *n, const orr_message *m, uint32_t *out, orr_error *err)
 {
     const uint64_t pair = (uint64_t)m->src << 32 | m->dst;
-    /* Where a topology chooses by message, each message of a pair hashes anew, and the map counts
-     * them instead of naming a route. */
+    /* If a topology routes by message, each message of a pair is hashed separately, and the map
+     * counts them instead of naming a route. */
     const bool is_fixed = !n->paths.t || n->paths.t->routing != ORR__ROUTE_BY_MESSAGE;
     double latency = 0;
     const uint32_t known = orr_map_find(n->by_pair, pair, is_fixed ? FLUID_NONE : 0);
@@ -176,11 +176,11 @@ static bool start_letter(fluid_network *n, uint32_t index)
     return fluid_start(n->f, n->sim, n->routes[l->route].use, l->bytes, l->most, through, n, index);
 }
 
-/* Its last byte has left: the next of its pair may go. */
+/* Its last byte has left: the next of its pair may start. */
 static void through(void *net, uint64_t index)
 {
     fluid_network *n = net;
-    /* A copy: starting the next one may make others, and letters move. */
+    /* A copy: starting the next one may reallocate the letters. */
     const letter one = n->letters[index];
     bool ok = true;
     if (one.next != FLUID_NONE)

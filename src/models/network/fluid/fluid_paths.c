@@ -3,9 +3,9 @@
  *
  * Over dimensions a route follows from coordinates.  Over links it is that of the packet engine,
  * hash for hash and cable for cable, so that flows collide where packets would
- * (docs/design/fluid.md, "Packets leave their traces").  Resources are made at the start, but for
- * fully connected groups: of their pairs, which are as many as ranks squared, only those that are
- * used. */
+ * (docs/design/fluid.md, "Packets leave their traces").  Resources are made at the start, except
+ * for fully connected groups: their pairs are quadratic in the ranks, so only used ones are
+ * made. */
 #include "fluid.h"
 
 #include "models/network/ecmp.h"
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* MOST_HOPS: a route that does not end is a mistake of ours, and an error is better than a hang. */
+/* MOST_HOPS: an endless route would be our bug, and an error is better than a hang. */
 enum { NONE = UINT32_MAX, MOST_HOPS = 1 << 16 };
 
 /* ---- setting up ---- */
@@ -38,17 +38,18 @@ static bool add_dims(fluid_paths *p, const orr_net_config *cfg)
     return true;
 }
 
-/* Packets know cables: the ports of a device stand in the order of its cables, and a hash picks one
- * of them.  The place of a link is that of its cable: the link from the lower device to the higher,
+/* Packets use cables: the ports of a device are in the order of its cables, and a hash selects one
+ * of them.  The index of a link is that of its cable: the link from the lower device to the higher,
  * the n-th for the n-th back. */
 static bool number_cables(fluid_paths *p)
 {
     const orr__topology *t = p->t;
     const uint64_t devices = orr__topology_devices(t);
-    orr_map *last = orr_map_create(0); /* ends -> the latest link up that has no link back yet */
+    orr_map *last = orr_map_create(0); /* ends -> the latest link up without a link back */
     uint32_t *before = orr_alloc(t->link_count + 1, sizeof *before); /* of the same ends */
     bool ok = last && before && (p->cable = orr_alloc(t->link_count + 1, sizeof *p->cable));
-    for (size_t i = t->link_count; i-- > 0 && ok;) { /* so that the first is found first */
+    /* backwards, so that the first is found first */
+    for (size_t i = t->link_count; i-- > 0 && ok;) {
         const orr__wire *l = &t->links[i];
         p->cable[i] = (uint32_t)i;
         if (l->from > l->to)
@@ -109,7 +110,7 @@ static bool add_part(fluid_paths *p, uint32_t resource, double share)
     return true;
 }
 
-/* Of one message, as its window sees it. */
+/* One hop of a message, as seen by its window. */
 static bool add_hop(fluid_paths *p, uint32_t link, double share, fluid_kind kind)
 {
     const bool ok = add_part(p, link, share);
@@ -126,8 +127,8 @@ static uint32_t pair_resource(fluid_paths *p, uint32_t k, uint32_t from, uint32_
     uint32_t r = orr_map_find(p->pairs, key, NONE);
     if (r != NONE)
         return r;
-    /* Numbers are given out by first use, which depends on who sends first; whoever lists resources
-     * sorts them by pair (fluid_paths_at). */
+    /* Numbers depend on first use, and so on who sends first; listings sort them by pair
+     * (fluid_paths_at). */
     if (!orr_grow(&p->pair_of, &p->pair_room, p->pair_count + 1) ||
         !orr_grow(&p->pair_order, &p->order_room, p->pair_count + 1) ||
         (r = fluid_add(p->f, p->speed[k], 1)) == FLUID_NONE || !orr_map_put(p->pairs, key, r, NULL))
@@ -195,8 +196,7 @@ static orr_code fail_route(const fluid_paths *p, uint32_t src, uint32_t dst, orr
 
 enum { MOST_WAYS = 256 };
 
-/* The links that begin a shortest route, in the order of their cables.  They are few, and nearly in
- * order. */
+/* The links that begin a shortest route, in cable order.  There are few, nearly sorted. */
 static uint32_t find_ways(
     fluid_paths *p, uint32_t at, uint32_t dst, uint32_t ways[MOST_WAYS], orr_error *err)
 {
@@ -211,7 +211,8 @@ static uint32_t find_ways(
     return count;
 }
 
-/* One route: at each device the hash of addresses and ports chooses, as in the packet engine. */
+/* One route: at each device the hash of addresses and ports selects a link, as in the packet
+ * engine. */
 static orr_code add_route(fluid_paths *p,
                           uint32_t src,
                           uint32_t dst,
@@ -245,8 +246,8 @@ static orr_code add_route(fluid_paths *p,
                     dst);
 }
 
-/* Divided equally at each device among the links that begin a shortest route; very thin ones stay
- * together. */
+/* Divided equally at each device among the links that begin a shortest route; very small shares
+ * stay together. */
 static orr_code divide(fluid_paths *p,
                        uint32_t at,
                        uint32_t dst,
@@ -262,8 +263,8 @@ static orr_code divide(fluid_paths *p,
     uint32_t count = orr__routes_choices(p->routes, at, dst, ways, MOST_WAYS, err);
     if (count == 0)
         return fail_route(p, at, dst, err);
-    /* Without a bound a network of many stages would be divided into exponentially many parts.  dst
-     * decides, so that different streams take different links. */
+    /* Without a limit a network of many stages would be divided into exponentially many parts.  dst
+     * selects, so that different streams take different links. */
     if (share / count < least) {
         ways[0] = ways[dst % count];
         count = 1;
@@ -283,8 +284,7 @@ static orr_code divide(fluid_paths *p,
     return ORR_OK;
 }
 
-/* Of each packet on the wire, as the packet engine has them: what is before the data, and the ACK
- * that comes back. */
+/* Sizes on the wire, as in the packet engine: payload, header, and the ACK. */
 enum { PAYLOAD = 1000, HEADER = 36, ACK = 48 };
 static const double AHEAD = (PAYLOAD + HEADER) / (double)PAYLOAD;
 static const double BACK = ACK / (double)PAYLOAD;
@@ -302,7 +302,8 @@ orr_code fluid_paths_add(
     return code ? code : divide(p, dst, src, share * BACK, least * BACK, &back, err);
 }
 
-/* A message of a rank that stands for others: what theirs take of the same links is added up. */
+/* A message of a representative: the loads of all represented messages on the same links are
+ * added. */
 static bool add_standing(fluid_paths *p, uint32_t src, uint32_t dst, double share, double *latency)
 {
     const fluid_standing *s = p->standing;
@@ -342,8 +343,8 @@ orr_code fluid_paths_add_one(fluid_paths *p,
     return code ? code : add_route(p, dst, src, swapped, share * BACK, true, &back, err);
 }
 
-/* As the packet engine has them: a window of what the slowest link carries in a round trip, and a
- * packet that is begun when the window has room for its first byte. */
+/* As in the packet engine: a window of what the slowest link carries in a round trip, and a packet
+ * starts if the window has room for its first byte. */
 void fluid_paths_window(const fluid_paths *p, double *trip, double *bytes)
 {
     double ahead = 0, full = 0, slowest = INFINITY;
@@ -370,7 +371,7 @@ uint32_t fluid_paths_standing(const fluid_paths *p, uint32_t resource)
 {
     if (p->standing)
         return resource < p->standing->links ? p->standing->link[resource] : resource;
-    if (!p->stands_for) /* only ports are stood for */
+    if (!p->stands_for) /* only ports have representatives */
         return resource;
     const uint32_t line = resource / (2 * p->shape.ranks), port = resource % (2 * p->shape.ranks);
     return line * 2 * p->shape.ranks + 2 * p->stands_for[port / 2] + port % 2;
@@ -395,7 +396,7 @@ uint32_t fluid_paths_at(const fluid_paths *p, uint32_t k)
 
 /* ---- names ---- */
 
-/* "3 -> leaf0".  Thousands of links are named after every run: without printf. */
+/* "3 -> leaf0".  Thousands of links are named after every run, so without printf. */
 static void name_link(const char *from, const char *to, char out[ORR_NET_LINK_NAME])
 {
     stpcpy(stpcpy(stpcpy(out, from), " -> "), to);

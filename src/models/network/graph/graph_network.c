@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_network.c - the network of any devices and links: store and forward over shortest routes,
- * every link a first-come-first-served server.  On the graph of a network that aware.c can run, it
- * gives the same times. */
+/* graph_network.c - an arbitrary network of devices and links: store and forward over shortest
+ * routes, every link a FIFO server.  On the graph of a network that aware.c supports, it gives the
+ * same times. */
 #include "models/network/symmetry.h"
 
 #include "models/network/net_table.h"
@@ -18,26 +18,26 @@
 
 #define NONE UINT32_MAX
 
-/* Where one move takes devices and links; NONE: not known, or not used. */
+/* Images of devices and links under one translation; NONE: not known, or not used. */
 typedef struct graph_move {
     net_digit digit;
-    uint32_t by, order; /* order: how often until all are where they were */
+    uint32_t by, order; /* order: applications until everything is back */
     uint32_t *device, *link, *gate;
-    uint32_t *queue, queued; /* devices whose image is known */
+    uint32_t *queue, queued; /* devices with a known image */
 } graph_move;
 
 typedef struct graph {
-    net_servers servers; /* a link here has the number it has in the topology */
+    net_servers servers; /* links have the same numbers as in the topology */
     const orr__topology *t;
     orr__routes *routes;
     uint64_t messages;
     orr_where where;
-    const net_symmetry *symmetry; /* NULL: every link for itself */
-    uint32_t *home;               /* by link: the one that stands for it */
-    uint32_t *far;                /* by link: a rank that is as far from home as it is */
+    const net_symmetry *symmetry; /* NULL: no link represents others */
+    uint32_t *home;               /* by link: its representative */
+    uint32_t *far;                /* by link: a rank at the same distance from home */
     graph_move *moves;
     size_t move_count, move_room;
-    uint32_t *keepers; /* by link: the rank whose part serves it; only of a part of a run */
+    uint32_t *keepers; /* by link: the rank whose part serves it; only in a part of a run */
 } graph;
 
 static void drop_move(graph_move *m)
@@ -139,13 +139,13 @@ static void graph_report(const void *net, orr_net_link_visit visit, void *contex
     net_servers_report(&g->servers, NULL, name_link, visit, context);
 }
 
-/* ---- links that stand for others ----
+/* ---- links that represent others ----
  *
- * A move of ranks is followed along the routes: where a rank goes, its switch goes, and so on.  It
- * must take each link to one of the same speed and latency, and the next link of each route to that
- * of the moved route; which must be the only shortest one, or the first in the file.  No link may
- * stay where it is: it would carry messages of several ranks that are alike.  So the leaves of a
- * leaf-spine network can change places, the ranks of one leaf cannot. */
+ * A translation of ranks is extended along the routes: the image of a rank determines that of its
+ * switch, and so on.  It must map each link to one of the same speed and latency, and the next link
+ * of each route to that of the mapped route, which must be the only shortest one, or the first in
+ * the file.  No link may be mapped to itself: it would carry messages of several equivalent ranks.
+ * So the leaves of a leaf-spine network can be permuted, the ranks of one leaf cannot. */
 
 static bool set_image(uint32_t *images, uint32_t from, uint32_t to)
 {
@@ -198,7 +198,7 @@ static bool follow_all(graph *g, graph_move *m)
         for (uint32_t dst = 0; dst < ranks && ok; dst++) {
             const uint32_t gate = orr__routes_gate(g->routes, dst);
             if (at == dst || (gate == last && gate != at))
-                continue; /* one goes as the other */
+                continue; /* one determines the other */
             last = gate;
             ok = follow(g, m, at, dst);
         }
@@ -225,8 +225,7 @@ static bool add_move(graph *g, const net_digit *d, uint32_t by, uint32_t order)
     return false;
 }
 
-/* All links to which the moves take this one, each once; list: room for as many as there are
- * links. */
+/* The orbit of this link, each link once; list: room for all links. */
 static bool take_apart(graph *g, uint32_t link, uint32_t *list)
 {
     uint32_t count = 1;
@@ -326,11 +325,11 @@ static uint32_t keeper(void *net, const net_packet *p)
     if (p->at < g->t->ranks)
         return p->at;
     const uint32_t link = orr__routes_next(g->routes, p->at, p->m.dst, p->hash, &unused);
-    /* Without memory the run fails when the packet asks for its link. */
+    /* Out of memory: the run fails when the packet needs its link. */
     return link >= NET_LINK_ARRIVED ? p->m.dst : g->keepers[link];
 }
 
-/* Each device is near a rank, and a link is kept by the rank that its nearer end is near: so the
+/* Each device is assigned to its nearest rank, and a link to the rank of its nearer end: so the
  * links of a leaf, up and down, are in the part of its ranks. */
 static bool find_keepers(graph *g)
 {
@@ -410,9 +409,9 @@ const orr_net_ops orr__net_graph = {
 /* ======== Without congestion ========
  *
  * The latencies of a shortest route, and the message once over its slowest link; on the graph of
- * one dimension this is unaware.c.  Which of several equally short routes is charged depends on the
- * pair alone: without congestion there is nothing to spread.  Cost: a look at the links of each
- * device on the way. */
+ * one dimension this is unaware.c.  Which of several equally short routes is used depends only on
+ * the pair: without congestion spreading has no effect.  Cost: the links of each device on the
+ * route. */
 
 typedef struct plain {
     const orr__topology *t;

@@ -27,12 +27,12 @@ typedef struct orr_packet_options {
     const char *fct, *pfc, *qlen, *trace; /* instead of its output files; NULL: those, "": none */
     const char *keys; /* keys and values as in config.txt, which override it; NULL: none */
     const struct orr_rules_packet *rules; /* NULL: ours; others: orrery/lab/compat.h */
-    /* 0: one per core if the network is large; results are the same with any number */
+    /* 0: one per core if the network is large; results do not depend on it */
     unsigned threads;
     bool shows_progress;
     uint64_t max_events; /* stops there, with ORR_ESTOP; 0: no limit */
-    bool wants_history;  /* what links and queues do over time is recorded, for orr_packet_view */
-    const char *program; /* who asks, for the head of results; NULL: not said */
+    bool wants_history;  /* records links and queues over time, for orr_packet_view */
+    const char *program; /* name and version for results; NULL: omitted */
 } orr_packet_options;
 
 /* On failure *out is NULL. */
@@ -41,38 +41,36 @@ orr_code orr_packet_create(const orr_packet_options *opt,
                            orr_error *err) ORR_MUST_CHECK;
 void orr_packet_destroy(orr_packet *p); /* NULL is fine; files not committed never appear */
 
-/* Until all flows are done.  A network that stands still is an error that says who waits
- * (orr_packet_stall). */
+/* Until all flows complete.  A stall is an error that says who waits (orr_packet_stall). */
 orr_code orr_packet_run(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
 /* One event; ORR_END: none is left. */
 orr_code orr_packet_step(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
-/* orr_packet_run returns ORR_ESTOP soon, and may be called again to go on.  Safe in a signal
+/* orr_packet_run returns ORR_ESTOP soon, and may be called again to continue.  Safe in a signal
  * handler and from another thread. */
 void orr_packet_stop(orr_packet *p);
-/* The output files appear. */
+/* Commits the output files. */
 orr_code orr_packet_commit(orr_packet *p, orr_error *err) ORR_MUST_CHECK;
 
 const orr_packet_figures *orr_packet_result(const orr_packet *p);
 /* After a stall: which flows wait for what, line by line; NULL after the last. */
 const char *orr_packet_stall(const orr_packet *p, size_t line);
-/* What is odd in the inputs but not wrong; NULL behind the last. */
+/* Oddities in the inputs that are not errors; NULL past the last. */
 const char *orr_packet_warning(const orr_packet *p, size_t line);
 
 /* A file that was read. */
 typedef struct orr_packet_input {
     const char *what; /* "configuration", "topology", "flows" */
     const char *path;
-    char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be read again */
+    char hash[36]; /* MurmurHash3, 128 bits; "": it cannot be reread */
     uint64_t bytes;
 } orr_packet_input;
 /* The i-th file that was read; false: there is none. */
 bool orr_packet_file_at(const orr_packet *p, size_t i, const char **what, const char **path);
-/* Reads it again, for its hash.  ORR_END behind the last. */
+/* Reads it again for its hash.  ORR_END past the last. */
 orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* Figures for the report; over time, if that was wanted.  Also of a run that did not come to its
- * end. */
+/* Data for the report; over time, if requested.  Also for an unfinished run. */
 orr_code orr_packet_view(const orr_packet *p, orr_fabric_view **out, orr_error *err) ORR_MUST_CHECK;
 
 /* A short table, or one JSON object; to a file or "-". */

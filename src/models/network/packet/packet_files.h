@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_files.h - what runs on a packet network: flows, triggers between them, links that fail
+/* packet_files.h - workload of a packet network: flows, triggers between them, link failures
  * (packet-network.md 4.2, docs/format/htsim.md). */
 #ifndef ORR_MODELS_PACKET_FILES_H
 #define ORR_MODELS_PACKET_FILES_H
@@ -15,7 +15,7 @@ typedef struct orr__flow_line {
     uint32_t line; /* of the file */
 } orr__flow_line;
 
-/* htsim's triggers (docs/format/htsim.md): what flows do when they are done. */
+/* htsim's triggers (docs/format/htsim.md): actions when flows complete. */
 typedef enum orr__trigger_kind {
     ORR__TRIGGER_NONE,
     ORR__TRIGGER_ONESHOT,   /* the first time: all of its flows start */
@@ -26,13 +26,13 @@ typedef enum orr__trigger_kind {
 typedef struct orr__trigger {
     uint64_t id;
     uint8_t kind;            /* orr__trigger_kind */
-    uint32_t needs;          /* how often a barrier must be told */
-    uint32_t told;           /* how many flows tell it */
+    uint32_t needs;          /* completions needed by a barrier */
+    uint32_t told;           /* number of flows that trigger it */
     uint32_t first, targets; /* its flows, in orr__flow_list.targets */
-    uint32_t line;           /* where it is defined, or first meant */
+    uint32_t line;           /* where it is defined, or first referenced */
 } orr__trigger;
 
-/* The triggers of a flow: their numbers in the list, and 1; 0: none. */
+/* The triggers of a flow: 1 + their numbers in the list; 0: none. */
 typedef struct orr__flow_triggers {
     uint32_t starts_at, sent, arrived;
 } orr__flow_triggers;
@@ -44,8 +44,8 @@ typedef struct orr__flow_list {
     orr__trigger *triggers;
     size_t trigger_count, trigger_room, by_line_room;
     uint32_t *targets;
-    const char *path; /* of the file they are of, which outlives them; NULL: of none */
-    uint32_t surplus; /* the line after the flows that the head announces; 0: there is none */
+    const char *path; /* their file, which must outlive them; NULL: none */
+    uint32_t surplus; /* the line after the flows announced by the header; 0: none */
 } orr__flow_list;
 
 /* The nodes that a line names must be hosts of the cabling. */
@@ -56,7 +56,7 @@ orr_code orr__flows_parse(orr__flow_list *f,
                           orr_error *err) ORR_MUST_CHECK;
 void orr__flows_fini(orr__flow_list *f);
 
-/* A link that fails, or works again. */
+/* A link failure or repair. */
 typedef struct orr__link_event {
     uint64_t at_ps;
     uint32_t a, b;
@@ -81,14 +81,14 @@ orr_code orr__link_events_read(orr__link_events *e,
                                orr_error *err) ORR_MUST_CHECK;
 void orr__link_events_fini(orr__link_events *e);
 
-/* What the original reads past in a list of traced nodes. */
+/* Entries that the original ignores in a list of traced nodes. */
 typedef struct orr__traced {
-    uint64_t absent;      /* how many are no nodes of the network */
+    uint64_t absent;      /* entries that are not nodes of the network */
     uint32_t absent_line; /* of the first of them */
-    uint32_t surplus;     /* the line after those that the head announces; 0: there is none */
+    uint32_t surplus;     /* the line after those announced by the header; 0: none */
 } orr__traced;
 
-/* The nodes whose packets are traced: "count id id ..."; is_traced has a place per node. */
+/* The nodes whose packets are traced: "count id id ..."; is_traced has one entry per node. */
 orr_code orr__traced_read(const orr__cabling *c,
                           const char *path,
                           bool *is_traced,
@@ -97,7 +97,7 @@ orr_code orr__traced_read(const orr__cabling *c,
 
 /* ---- htsim's connection matrices: flows, triggers between them, links that fail ---- */
 
-/* A link between an aggregation and a core switch that is not there. */
+/* A missing link between an aggregation and a core switch. */
 typedef struct orr__htsim_failure {
     uint64_t agg, link;
     orr_where where;

@@ -2,9 +2,9 @@
 /* packet_network.c - the packet network under the simulator: a message is a flow (packet-network.md
  * 6.1).
  *
- * fab_rules.tells_receiver_at_ack: the receiver is told when the sender has the last ACK, right
- * after the sender; otherwise when the last byte arrives.  Time here may be finer than the
- * clock's: what happens between two ticks is told at the later one. */
+ * fab_rules.tells_receiver_at_ack: the receiver is notified when the sender has the last ACK, right
+ * after the sender; otherwise when the last byte arrives.  Time here may be finer than the clock's:
+ * events between two ticks are reported at the later one. */
 #include "packet_run.h"
 
 #include "models/network/net_table.h"
@@ -17,7 +17,7 @@ typedef struct packet_net {
     const fab_rules *rules;
 } packet_net;
 
-/* ---- what the fabric tells ---- */
+/* ---- callbacks of the fabric ---- */
 
 static void sent(void *net, uint64_t token)
 {
@@ -53,8 +53,7 @@ static bool next_at(const void *net, uint64_t *at)
     const unsigned unit = fab_unit(n->fabric);
     if (!fab_next_at(n->fabric, at))
         return false;
-    /* Up, never down: the clock would otherwise know of an event that has not happened by
-     * then. */
+    /* Rounded up: otherwise the clock would see an event before it has happened. */
     *at = (*at + unit - 1) / unit;
     return true;
 }
@@ -116,7 +115,7 @@ static orr_code packet_send(void *net, orr_net *sim, const orr_message *m, orr_e
                                 .size = m->size,
                                 .token = m->token,
                                 .in_order = n->rules->keeps_order};
-    (void)sim; /* the one that asked for the events */
+    (void)sim; /* the one that requested the events */
     if (m->size > n->rules->largest_message)
         return orr_fail(err, ORR_EINPUT, NULL,
                         "rank %u sends %llu bytes to rank %u: the reference narrows sizes to 32 "

@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The files of a packet network: the configuration first, which names the
+/* Files of a packet network: first the configuration, which names the
  * others. */
 
-/* MiB, of the sample configurations; also how fit_buffer knows that nobody chose a size. */
+/* MiB, as in the sample configurations; also tells fit_buffer that no size was chosen. */
 enum { SAMPLE_BUFFER = 32 };
 
 void orr__packet_inputs_fini(orr__packet_inputs *in)
@@ -35,9 +35,9 @@ void orr__packet_inputs_fini(orr__packet_inputs *in)
     *in = (orr__packet_inputs){0};
 }
 
-/* ---- what is odd ---- */
+/* ---- warnings ---- */
 
-/* A warning that finds no memory is left out: it must not end a run that is well otherwise. */
+/* A warning without memory is dropped: it must not end a run that is otherwise fine. */
 static void warn(orr__packet_inputs *in, const char *line)
 {
     char *copy = orr_arena_text(in->arena, orr_str_of(line));
@@ -45,7 +45,7 @@ static void warn(orr__packet_inputs *in, const char *line)
         in->warnings[in->warning_count++] = copy;
 }
 
-/* A line of a file is passed over, as the original does. */
+/* A line of a file is ignored, as in the original. */
 static void packet_inputs_note(orr__packet_inputs *in,
                                const char *path,
                                uint32_t line,
@@ -118,7 +118,7 @@ static bool has_marks(const orr__packet_config *c, uint64_t rate)
     return false;
 }
 
-/* Without a configuration: as its samples have them at 100 Gb/s, in proportion. */
+/* Without a configuration: those of its samples at 100 Gb/s, scaled. */
 static void make_marks(orr__packet_config *c, uint64_t rate)
 {
     if (c->mark_count == ORR__MARKS_MOST)
@@ -132,7 +132,7 @@ static void make_marks(orr__packet_config *c, uint64_t rate)
                                              .has_pmax = true};
 }
 
-/* A link speed that the maps do not have gets thresholds of 0 in the reference: then everything is
+/* A link speed missing from the maps gets thresholds of 0 in the reference: then everything is
  * marked. */
 static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_error *err)
 {
@@ -168,8 +168,8 @@ static orr_code check_marks(orr__packet_inputs *in, const char *topology, orr_er
 
 /* ---- paths ---- */
 
-/* Where an input lies that the configuration names: as it stands if that exists, else beside it.
- * An error when the configuration has no such key. */
+/* Location of an input named by the configuration: verbatim if that exists, else relative to it. An
+ * error if the configuration has no such key. */
 static orr_code find_input(const orr__packet_inputs *in,
                            const char *own,
                            const char *key,
@@ -204,9 +204,8 @@ static orr_code packet_inputs_path(const orr__packet_inputs *in,
 
 /* ---- reading ---- */
 
-/* As the sample configurations of the reference, whose only limits are windows and pauses.  ACKs go
- * first: a window of one round trip has no time in it for ACKs that wait behind data on the
- * reverse path. */
+/* As in the reference's sample configurations, whose only limits are windows and pauses.  ACKs have
+ * priority: a window of one RTT has no slack for ACKs that wait behind data on the reverse path. */
 static void use_samples(orr__packet_config *c)
 {
     c->ack_high_prio = c->rules->engine.acks_high_in_switches;
@@ -222,8 +221,8 @@ static void use_samples(orr__packet_config *c)
     c->fct_out[0] = c->pfc_out[0] = 0;
 }
 
-/* Without a configuration a buffer is at least twice what its ports set aside (packet-network.md
- * 7.1), as far as 32 bits count. */
+/* Without a configuration a buffer is at least twice what its ports reserve (packet-network.md
+ * 7.1), within 32 bits. */
 static orr_code fit_buffer(orr__packet_inputs *in, orr_error *err)
 {
     enum { MOST_MIB = 4095, RESERVE = 4096 };
@@ -256,8 +255,7 @@ static orr_code read_traced(orr__packet_inputs *in, orr_error *err)
     if (!(in->is_traced = orr_alloc(in->cabling.nodes, sizeof *in->is_traced)))
         return orr_no_memory(err);
     orr_code code = packet_inputs_path(in, in->config.trace_nodes, "TRACE_FILE", &path, err);
-    if (!code &&
-        access(path, F_OK) != 0) { /* SimAI's configuration names one that it does not have */
+    if (!code && access(path, F_OK) != 0) { /* SimAI's configuration names a missing one */
         char line[400];
         snprintf(line, sizeof line, "%.300s: there is no such file, so nothing is traced", path);
         warn(in, line);
@@ -282,14 +280,14 @@ static orr_code read_link_events(orr__packet_inputs *in, orr_error *err)
     return code ? code : orr__link_events_read(&in->link_events, &in->cabling, path, err);
 }
 
-/* The cabling again, after a change of its links. */
+/* Rebuilds the cabling after its links have changed. */
 static orr_code packet_inputs_recable(orr__packet_inputs *in, orr_error *err)
 {
     orr__cabling_fini(&in->cabling);
     return orr__cabling_of_topology(&in->cabling, in->links, err);
 }
 
-/* A file of any kind; the reference's has cables already.  What is of no kind is said to be a
+/* A file of any kind; the reference's has cables already.  A file of no kind is reported as a
  * broken one of these. */
 static orr_code read_topology(orr__packet_inputs *in, const char *path, orr_error *err)
 {
@@ -332,8 +330,7 @@ static orr_code read_links(orr__packet_inputs *in,
     return code ? code : read_topology(in, *topology, err);
 }
 
-/* Hosts pass on what is for others where the topology says so, or where it must be and no
- * configuration decides. */
+/* Hosts forward if the topology says so, or if it is necessary and no configuration decides. */
 static void decide_forwarding(orr__packet_inputs *in, const orr__packet_given *given)
 {
     const orr__topology *links = given->links ? given->links : in->links;
@@ -360,7 +357,7 @@ static orr_code read_all(orr__packet_inputs *in, const orr__packet_given *given,
     if (!code && given->config)
         code = orr__packet_config_may_write(&in->config, given->config, given->replaced, err);
     in->config.counts_events = given->counts_events;
-    /* Looks end the periods of one that is asked to skip them. */
+    /* Samples would end the periods that APPROX skips. */
     in->config.has_history = given->wants_history && in->config.approx != ORR__APPROX_ON;
     if (!code)
         code = read_links(in, given, &topology, err);
@@ -392,21 +389,21 @@ orr_code orr__packet_inputs_read(orr__packet_inputs *in,
     return code;
 }
 
-/* What a flow that is done sets off: htsim's triggers.
+/* Effects of completed flows: htsim's triggers.
  *
- * A flow tells its send_done_trigger when its sender knows that all has arrived, its
+ * A flow activates its send_done_trigger when its sender knows that everything has arrived, its
  * recv_done_trigger when the last byte arrives.  A trigger that fires starts flows in the same
- * instant, without any delay of its own, the last of its list first: htsim keeps what is due on a
- * stack.  A multishot that is told more often than it has flows does nothing. Cost: one look per
- * flow and end; a trigger's flows are an array. */
+ * instant, without delay, the last of its list first: htsim keeps due ones on a stack.  A multishot
+ * activated more often than it has flows does nothing. Cost: O(1) per flow and end; a trigger's
+ * flows are an array. */
 
 enum { TRIGGERS_SHOWN = 10, LINE = 200 };
 
 struct orr__triggers {
     fab *f;
     const orr__flow_list *flows;
-    uint32_t *told;    /* by trigger: how often */
-    uint32_t *started; /* by trigger: how many of its flows */
+    uint32_t *told;    /* by trigger: number of activations */
+    uint32_t *started; /* by trigger: number of its flows started */
     orr_code code;
     orr_error error;
 };
@@ -432,7 +429,7 @@ static void start_all(orr__triggers *t, uint32_t number)
     t->started[number] = k->targets;
 }
 
-/* number is that of the trigger, and 1; 0: there is none. */
+/* number: 1 + that of the trigger; 0: none. */
 static void tell(orr__triggers *t, uint32_t number)
 {
     if (number-- == 0)
@@ -553,7 +550,7 @@ struct orr_packet {
     atomic_bool must_stop;
 };
 
-/* ---- words for people ---- */
+/* ---- text ---- */
 
 static void say_stall(void *run, const char *line)
 {
@@ -681,7 +678,7 @@ orr_code fab_create_watched(const orr__packet_config *config,
     return code;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static const char *output_path(const char *given, const char *own)
 {
@@ -780,7 +777,7 @@ void orr__packet_figures_fill(orr_packet_figures *out, const orr__cabling *c, co
 static void take_figures(orr_packet *p)
 {
     orr__packet_figures_fill(&p->figures, &p->in.cabling, p->fabric);
-    p->figures.flows = p->flows.count; /* also those that have not begun */
+    p->figures.flows = p->flows.count; /* including those that have not begun */
 }
 
 static uint64_t bytes_wanted(const orr_packet *p)
@@ -801,9 +798,9 @@ static void say_where(const orr_packet *p, char *note, size_t room)
              p->flows.count);
 }
 
-/* Bytes that were sent for the first time, in packets: how many there will be is known. */
-/* The progress line needs a sum that is known beforehand and never goes back, which events, or
- * packets with those sent again, are not. */
+/* Bytes sent for the first time, in packets: the total is known. */
+/* The progress line needs a total that is known in advance and a count that never goes back, unlike
+ * events, or packets with retransmissions. */
 static uint64_t packets_through(const orr_packet *p)
 {
     const fab_figures *g = fab_figures_of(p->fabric);
@@ -841,7 +838,7 @@ orr_code orr_packet_step(orr_packet *p, orr_error *err)
 {
     const bool has_more = fab_run(p->fabric, 1);
     take_figures(p);
-    /* The figures are taken even from a run that failed: they say how far it came. */
+    /* Statistics are taken even from a failed run: they show how far it came. */
     const orr_code code = fab_status(p->fabric, err);
     return code ? code : has_more ? ORR_OK : ORR_END;
 }
@@ -858,7 +855,7 @@ orr_code orr_packet_run(orr_packet *p, orr_error *err)
         return code;
     const uint64_t ps = fab_now(p->fabric) * (1000 / fab_unit(p->fabric));
     orr_time_text(ps < INT64_MAX ? (orr_ps)ps : INT64_MAX, time);
-    /* The flag is taken back, so that the caller may go on with another run call after a stop. */
+    /* Reset the flag, so that the caller may continue with another call after a stop. */
     if (atomic_exchange(&p->must_stop, false) || !events_left(p))
         return orr_fail(err, ORR_ESTOP, NULL,
                         "interrupted at %s of simulated time: %" PRIu64 " of %" PRIu64
@@ -909,7 +906,8 @@ orr_code orr_packet_input_at(const orr_packet *p, size_t i, orr_packet_input *ou
         return ORR_OK;
     const orr_code code = orr_input_open(out->path, &in, err);
     if (code)
-        return code == ORR_ENOMEM ? code : ORR_OK; /* it may be gone: then there is no hash */
+        /* it may have been deleted: then there is no hash */
+        return code == ORR_ENOMEM ? code : ORR_OK;
     const orr_span bytes = orr_input_bytes(in);
     orr_content_hash_text(orr_content_hash_of(bytes), out->hash);
     out->bytes = bytes.len;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_view.c - what a run of the packet network has to show: ports by several measures, flows by
- * size, and for the report what they did over time (fabric_view.h).
+/* packet_view.c - results of a packet run: ports by several measures, flows by size, and for the
+ * report their history (fabric_view.h).
  *
- * Lists are short, whatever the size of the network; what is left out is counted, and its use is
- * summed. */
+ * Lists are short for any network size; the rest is counted, and its utilisation summed. */
 #include "packet.h"
 
 #include "models/network/packet/watch/watchers.h"
@@ -15,22 +14,19 @@
 
 /* All links over the whole run, in bounded memory.
  *
- * A look at the end of each column takes what counters have gained.  When the columns are used up,
- * two become one, so a run of any length has between half of them and all.  Queues: ports keep
- * their longest one; a look takes it and lets the port begin again, so the longest of each column
- * is exact.
+ * A sample at the end of each column takes the increase of the counters.  When all columns are in
+ * use, pairs are merged, so a run of any length has between half of them and all.  Queues: ports
+ * keep their maximum; a sample reads and resets it, so the maximum of each column is exact.
  *
- * A port that has never sent costs nothing but a byte.  If more are used than there are rows, the
- * idler half of the rows is given up; a port without one gets one when it has been twice as busy as
- * those were.  What is in no row is still in the sums, so the rest is always known.
+ * An unused port costs one byte.  If more are used than there are rows, the less busy half of the
+ * rows is dropped; a port without a row gets one when it has been twice as busy as those were.
+ * Ports without a row are still in the sums, so the rest is always known.
  *
- * Nothing here changes what the network does, nor when it is found to stand still: looks never ask,
- * when nothing else is left to happen the next one does not come, and none is counted as an event.
- * Threads: looks are taken when no lane runs. Cost: a look O(ports used); looks O(columns x log of
- * the run's length). */
+ * Sampling has no effect on the network, nor on the detection of stalls: samples are not counted as
+ * events, and stop when no other event is left. Threads: samples are taken when no lane runs. Cost:
+ * a sample O(ports used); samples O(columns x log of the run's length). */
 
-/* A run shorter than this has one column; those of most networks have their round trips in tens of
- * them. */
+/* A run shorter than this has one column; in most networks an RTT is tens of these. */
 enum { FIRST_WIDTH_NS = 100 };
 
 static fab_history_cell *cell_at(const fab_history *h, size_t column, size_t row)
@@ -71,7 +67,7 @@ static void merge_columns(fab_history *h)
     h->width *= 2;
 }
 
-/* The column in which the time up to now lies. */
+/* The column that ends now. */
 static size_t column_of_now(const fab *f, fab_history *h)
 {
     while ((f->now - 1) / h->width >= FAB_HISTORY_COLUMNS)
@@ -103,7 +99,7 @@ static int lower_first(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-/* Rows that stay move up, in their order, so that the room after them is free. */
+/* Compacts the rows that stay, in order, so that free rows are at the end. */
 static void keep_rows(fab_history *h, ranked *order, size_t kept)
 {
     for (size_t i = kept; i < h->row_count; i++)
@@ -131,8 +127,8 @@ static bool give_up_half(fab_history *h)
     for (size_t i = 0; i < h->row_count; i++)
         order[i] = (ranked){h->ports[h->owners[i]].busy, (uint32_t)i};
     qsort(order, h->row_count, sizeof *order, busier_first);
-    /* The busiest of those that go.  A port must be twice as busy to come back, or two of them
-     * would take the last row from each other at every look. */
+    /* The busiest of the dropped ones.  A port must be twice as busy to return, or two of them
+     * would compete for the last row at every sample. */
     h->worth = order[kept].busy;
     keep_rows(h, order, kept);
     orr_free(order);
@@ -148,9 +144,9 @@ static bool take_row(fab_history *h, fab_history_port *p)
     return true;
 }
 
-/* ---- looks ---- */
+/* ---- samples ---- */
 
-/* Ports that were used for the first time since the latest look. */
+/* Ports used for the first time since the latest sample. */
 static bool meet_ports(const fab *f, fab_history *h)
 {
     uint8_t *at = h->met, *const end = h->met + f->port_count;
@@ -203,14 +199,14 @@ static bool next_look(
     return true;
 }
 
-/* ---- afterwards ---- */
+/* ---- after the run ---- */
 
 static const fab_history_port *find(const fab_history *h, uint32_t port)
 {
     return h->met[port] == 2 ? &h->ports[h->place_of[port]] : NULL;
 }
 
-/* What has happened since the latest look. */
+/* The increase since the latest sample. */
 static fab_history_cell history_since(const fab *f, uint32_t port)
 {
     const fab_port *p = &f->ports[port];
@@ -219,14 +215,14 @@ static fab_history_cell history_since(const fab *f, uint32_t port)
                               fab_port_paused_ticks(f, p) - (one ? one->paused : 0), p->max_queued};
 }
 
-/* The row of a port; FAB_NONE: it has none. */
+/* The row of a port; FAB_NONE: none. */
 static uint32_t history_row(const fab_history *h, uint32_t port)
 {
     const fab_history_port *one = find(h, port);
     return one ? one->row : FAB_NONE;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static void destroy(void *o)
 {
@@ -297,7 +293,7 @@ static uint64_t measure_paused(const fab *f, uint32_t port)
     return fab_port_paused_ticks(f, &f->ports[port]);
 }
 
-/* An insertion into a short sorted list; of equals the first stays first. */
+/* Insertion into a short sorted list; stable. */
 size_t orr__pick_ports(
     const fab *f, orr__port_measure measure, uint32_t *list, size_t most, size_t *all_out)
 {
@@ -364,8 +360,8 @@ typedef struct whole_view {
     orr_arena *arena;
 } whole_view;
 
-/* The last column ends with the run.  What lies behind the latest look may be longer than a column,
- * but never by much: nothing is under way then. */
+/* The last column ends with the run.  The time after the latest sample may exceed a column, but not
+ * by much: nothing is in flight then. */
 static void set_columns(taking *t)
 {
     const fab_history *h = fab_history_of(t->f);
@@ -385,7 +381,7 @@ static double column_ticks(const taking *t, size_t column)
     return (double)(column + 1 < t->view->columns ? width : t->end - from);
 }
 
-/* A pause that lasts is counted up to now, which may be later than the last frame. */
+/* A current pause is counted up to now, which may be later than the last frame. */
 static double share_of(const taking *t, size_t column, double ticks, double among)
 {
     const double share = among > 0 ? ticks / (column_ticks(t, column) * among) : 0;
@@ -554,7 +550,7 @@ static bool take_notes(taking *t)
     return lines && !n.has_failed;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 orr_code orr__fabric_view_take(const fab *f,
                                const orr_packet_figures *g,

@@ -2,9 +2,9 @@
 /* cabling.c - nodes and cables, and the topology file of the ns-3 reference (packet-network.md 4.1;
  * SimAI's dialect: 13).
  *
- * The counts at the head of the file are trusted only as far as its length allows: memory is taken
- * after the words have been read, except for one byte per node, and no more nodes are accepted than
- * links and switches account for. */
+ * The counts in the header are trusted only as far as the file's length permits: memory is
+ * allocated after the words have been read, except for one byte per node, and no more nodes are
+ * accepted than links and switches account for. */
 #include "topology.h"
 
 #include "models/network/words.h"
@@ -23,7 +23,7 @@ typedef struct head {
     bool is_simai;
 } head;
 
-/* SimAI's first line has six words, the last of which is no number (packet-network.md 13). */
+/* SimAI's first line has six words, the last of which is not a number (packet-network.md 13). */
 static bool has_six_words(const orr__words *from)
 {
     orr__words w = *from;
@@ -57,7 +57,7 @@ static orr_code read_head(orr__words *w, head *h, orr_error *err)
     if (!code && h->nodes > h->links + h->switches + h->nvswitches + 1)
         code = orr_fail(err, ORR_EINPUT, &where, "%llu links cannot join %llu nodes",
                         (unsigned long long)h->links, (unsigned long long)h->nodes);
-    /* "0 1 1 1 0" and its end of line: no link has fewer bytes */
+    /* "0 1 1 1 0" and a newline: no link has fewer bytes */
     if (!code && h->links > (uint64_t)(w->end - w->at) / 9)
         code = orr_fail(err, ORR_EINPUT, &where, "the file is too short for %llu links",
                         (unsigned long long)h->links);

@@ -5,13 +5,13 @@
  *       |      \
  *      agg0 .. aggA | ...       tier 1: each tor with each agg of its pod (of two tiers: with every agg)
  *       |   X    |
- *      tor0 .. torT | ...       tier 0: hosts in turn
+ *      tor0 .. torT | ...       tier 0: hosts in order
  *
  * htsim counts switches from bandwidths and compares with the radixes; here they are counted from
  * the radixes, and the bandwidths must agree with Oversubscribed: the same files pass, and an error
- * says which number is at odds.  (Only where tiers differ in speed they do not: htsim's ratio is
- * that of the radixes alone.) The time inside a switch is shared by the cables at it, half each:
- * every route through the switch pays it once. */
+ * names the inconsistent number.  (Except if tiers differ in speed: htsim's ratio is that of the
+ * radixes alone.) The switch latency is split between its cables, half each: every route through
+ * the switch pays it once. */
 #include "topology_kinds.h"
 
 #include "base/text/text.h"
@@ -28,7 +28,7 @@ typedef struct tier {
     uint32_t line;
     double speed_gbps, latency_ns, switch_ns;
     uint64_t radix_down, radix_up, bundle, oversubscribed, queue_down, queue_up;
-    uint32_t set; /* a bit for each row of the table below */
+    uint32_t set; /* one bit per row of the table below */
 } tier;
 
 typedef struct tree {
@@ -202,8 +202,8 @@ static orr_code check_tier(const tree *t, unsigned k, orr_error *err)
     return ORR_OK;
 }
 
-/* What goes up from a tier must match what comes from below, by the given ratio; and so must the
- * ports above. */
+/* The capacity up from a tier must match that from below, by the given ratio; and so must the ports
+ * above. */
 static orr_code check_between(const tree *t, unsigned k, uint64_t below, orr_error *err)
 {
     const tier *own = &t->at[k], *above = &t->at[k + 1];
@@ -265,7 +265,7 @@ static orr_code add_switches(orr__topology *t, const char *name, uint64_t count,
     return code;
 }
 
-/* The cables between tier k and what is below it. */
+/* The cables between tier k and the one below. */
 static orr_code join(
     orr__topology *t, const tree *r, unsigned k, uint64_t a, uint64_t b, orr_error *err)
 {
@@ -297,7 +297,7 @@ static orr_code add_links(orr__topology *t, const tree *r, orr_error *err)
     return code;
 }
 
-/* Before anything is made: radixes may multiply to more than any memory holds. */
+/* Checked first: the product of radixes may exceed any memory. */
 static bool is_small(const orr__topology *t, const tree *r)
 {
     const uint64_t most = t->most_links, aggs = r->aggs * r->pods;
@@ -374,7 +374,7 @@ orr_code orr__htsim_topo_fail(
         last = l->to;
         if (at++ < link)
             continue;
-        l->is_failed = t->links[i ^ 1].is_failed = true; /* a cable is two links, side by side */
+        l->is_failed = t->links[i ^ 1].is_failed = true; /* a cable is two adjacent links */
         return ORR_OK;
     }
     return orr_fail(err, ORR_EINPUT, where,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology.c - devices and links, put together one by one; and the texts that choose among them. */
+/* topology.c - devices and links, added one by one; and texts that select them. */
 #include "topology.h"
 
 #include "base/formats/yaml.h"
@@ -94,8 +94,8 @@ orr_code orr__topology_add_cable(orr__topology *t, const orr__wire *link, orr_er
 
 /* ---- products ---- */
 
-/* Clockwise first: where both ways are equally short the first one is taken, as astra-sim.md 8.2
- * has it. */
+/* Clockwise first: if both directions are equally short the first one is taken, as in astra-sim.md
+ * 8.2. */
 static orr_code add_ring(
     orr__topology *t, const net_product *p, uint32_t k, orr__wire like, orr_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology.h - a network as devices and links: what a link-level topology file says
- * (docs/format/topology.md), or what the product of a few dimensions comes to.
+/* topology.h - a network as devices and links: from a link-level topology file
+ * (docs/format/topology.md), or from the product of a few dimensions.
  *
  *     orr__topology *t;
  *     if (orr__topology_parse(bytes, "net.yml", ORR__MOST_LINKS, &t, &err)) ...
@@ -21,7 +21,7 @@
 
 enum { ORR__MOST_RANKS = 1 << 24, ORR__MOST_LINKS = 1 << 24, ORR__MOST_COST = 1 << 16 };
 
-/* How one of several equally short routes is chosen. */
+/* Choice among equally short routes. */
 typedef enum orr__routing {
     ORR__ROUTE_BY_MESSAGE, /* by a hash of source, destination and the message's number */
     ORR__ROUTE_BY_PAIR,    /* by a hash of source and destination */
@@ -31,9 +31,9 @@ typedef enum orr__routing {
 typedef struct orr__wire {
     double speed, latency; /* bytes per ns, ns */
     uint32_t from, to;
-    double error;   /* probability that a packet is lost; only packets are */
+    double error;   /* probability of packet loss; only for packets */
     uint32_t cost;  /* the route with the smallest sum is the shortest */
-    bool is_failed; /* nothing can pass */
+    bool is_failed; /* unusable */
 } orr__wire;
 
 typedef struct orr__topology {
@@ -46,18 +46,18 @@ typedef struct orr__topology {
     bool ranks_forward; /* a route may lead through ranks */
     uint32_t dims;      /* as collectives see the ranks */
     uint32_t npus[ORR_NET_DIMS];
-    char *description; /* the file itself, when it is short and generates; NULL otherwise */
+    char *description; /* the file itself, if it is short and generates; NULL otherwise */
     size_t description_len;
     bool *is_nvswitch; /* by number of the switch, as far as nv_room goes */
     size_t nv_room;
-    uint32_t gpus_per_server; /* ranks that share an NVSwitch, in turn; 0: not known */
+    uint32_t gpus_per_server; /* ranks that share an NVSwitch, consecutive; 0: not known */
 } orr__topology;
 
 orr_code orr__topology_create(orr__topology **out, orr_error *err) ORR_MUST_CHECK;
 void orr__topology_destroy(orr__topology *t); /* NULL is fine */
 
 uint32_t orr__topology_devices(const orr__topology *t);
-/* ranks must be set by then. */
+/* ranks must be set before. */
 orr_code orr__topology_add_switch(orr__topology *t,
                                   orr_str name,
                                   uint32_t *device_out,
@@ -65,12 +65,12 @@ orr_code orr__topology_add_switch(orr__topology *t,
 orr_code orr__topology_add_link(orr__topology *t,
                                 const orr__wire *link,
                                 orr_error *err) ORR_MUST_CHECK;
-/* A switch inside a server: SimAI's files tell them apart from others. */
+/* A switch inside a server: SimAI's files distinguish them. */
 orr_code orr__topology_mark_nvswitch(orr__topology *t,
                                      uint32_t device,
                                      orr_error *err) ORR_MUST_CHECK;
 bool orr__topology_is_nvswitch(const orr__topology *t, uint32_t device);
-/* There and back. */
+/* Both directions. */
 orr_code orr__topology_add_cable(orr__topology *t,
                                  const orr__wire *link,
                                  orr_error *err) ORR_MUST_CHECK;
@@ -86,14 +86,13 @@ orr_code orr__topology_of_product(const orr_net_config *cfg,
                                   orr__topology **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* Links that are slower than the topology has them, or failed.  from and to choose them, see
- * below. */
+/* Links that are slower than in the topology, or failed.  from and to select them, see below. */
 typedef struct orr__link_change {
-    const char *const *from, *const *to; /* texts, NULL behind the last */
-    bool is_one_way;                     /* else links from `to` to `from`, too */
-    bool is_failed;                      /* nothing can pass */
-    double bandwidth;                    /* times what it was; above 0 */
-    double latency;                      /* times what it was; not below 0 */
+    const char *const *from, *const *to; /* texts, NULL-terminated */
+    bool is_one_way;                     /* else also links from `to` to `from` */
+    bool is_failed;                      /* unusable */
+    double bandwidth;                    /* factor; above 0 */
+    double latency;                      /* factor; not below 0 */
     orr_where where;                     /* for messages */
 } orr__link_change;
 orr_code orr__topology_change(orr__topology *t,
@@ -106,13 +105,13 @@ typedef struct orr__devices {
     uint32_t *list;
     size_t count, room;
 } orr__devices;
-/* Add what a text names: "12", "0-7", "leaf0", "leaf[0-3]". */
+/* Adds the devices named by a text: "12", "0-7", "leaf0", "leaf[0-3]". */
 orr_code orr__topology_select(const orr__topology *t,
                               orr_str text,
                               const orr_where *where,
                               orr__devices *out,
                               orr_error *err) ORR_MUST_CHECK;
-/* "leaf[0-3]" -> each name in turn; a text without brackets is one name. */
+/* "leaf[0-3]" -> each name; a text without brackets is one name. */
 typedef orr_code (*orr__name_visit)(void *context, orr_str name, orr_error *err);
 orr_code orr__topology_names(orr_str text,
                              const orr_where *where,
@@ -121,8 +120,7 @@ orr_code orr__topology_names(orr_str text,
                              orr_error *err) ORR_MUST_CHECK;
 void orr__topology_name(const orr__topology *t, uint32_t device, char out[NET_DEVICE_NAME]);
 
-/* A file (topology_file.c).  *out is NULL, and there is no error, when it is not a link-level
- * topology. */
+/* A file (topology_file.c).  *out is NULL, without an error, if it is not a link-level topology. */
 orr_code orr__topology_parse(orr_span bytes,
                              const char *path,
                              size_t most_links,
@@ -131,7 +129,7 @@ orr_code orr__topology_parse(orr_span bytes,
 
 /* ---- for the files of this folder ---- */
 
-/* What a link has when the file does not say; speed 0: nothing. */
+/* Defaults of a link; speed 0: none. */
 typedef struct orr__link_defaults {
     double speed, latency;
 } orr__link_defaults;
@@ -150,7 +148,7 @@ typedef struct orr__cable {
     uint64_t rate; /* bit/s */
     uint64_t delay_ps;
     double error;  /* probability that a packet is lost, in each direction */
-    uint32_t cost; /* what it adds to the length of a route; 0 is 1 */
+    uint32_t cost; /* contribution to the length of a route; 0 is 1 */
     uint32_t line; /* of the file; 0: of none */
 } orr__cable;
 
@@ -161,21 +159,21 @@ typedef struct orr__cabling {
     orr__cable *cables;
     size_t cable_count, cable_room;
     uint32_t gpus_per_server; /* SimAI's dialect; 0 otherwise */
-    uint32_t surplus; /* the line after the links that the head announces; 0: there is none */
+    uint32_t surplus;         /* the line after the links announced by the header; 0: none */
 } orr__cabling;
 
 orr_code orr__cabling_parse(orr__cabling *c, orr_span bytes, const char *path, orr_error *err)
     ORR_MUST_CHECK;
 void orr__cabling_fini(orr__cabling *c); /* an all-zero one is empty */
 orr_where orr__cable_where(const orr__cable *l, const char *path);
-/* Every host has a link, no switch more than `most`.  A file that was read has passed without that
+/* Every host has a link, and no switch more than `most`.  A parsed file has passed without that
  * limit. */
 orr_code orr__cabling_check_ports(const orr__cabling *c,
                                   uint32_t most,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The same for both directions of a link. */
+/* Independent of the direction of a link. */
 static inline uint64_t orr__pair_key(uint32_t a, uint32_t b)
 {
     return a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_figures.c - what can be counted in a topology, and how far its ranks are from the first
- * one.
+/* topology_figures.c - statistics of a topology, and distances of its ranks from the first one.
  *
- * Links are sorted by where they begin; then a search from rank 0 in order of distance.  Routes
- * that are equally short count with their fewest links.  Cost: links times a logarithm. */
+ * Links are sorted by source; then a search from rank 0 by distance.  Of equally short routes the
+ * fewest hops count.  Cost: links times a logarithm. */
 #include <orrery/lab/topology.h>
 
 #include "base/memory/heap.h"

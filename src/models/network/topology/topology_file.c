@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_file.c - a link-level topology from YAML, of which JSON is a part
- * (docs/format/topology.md).
+/* topology_file.c - a link-level topology from YAML, which includes JSON (docs/format/topology.md).
  *
- * Everything is counted before it is made: ranks, switches and links have upper bounds, and ranges
- * of names are gone through one by one. */
+ * Everything is counted before it is allocated: ranks, switches and links have upper bounds, and
+ * ranges of names are expanded one by one. */
 #include "topology.h"
 
 #include "base/text/number.h"
@@ -27,8 +26,7 @@ static orr_code take_speed(orr_yaml_value map,
 
 enum { MOST_PORTS = 4096 };
 
-/* Where a shape stands while it is built.  The first failure is kept; what follows it does
- * nothing. */
+/* State while a shape is built.  The first failure is kept; later calls do nothing. */
 typedef struct builder {
     orr__topology *t;
     orr_yaml_value map;
@@ -80,7 +78,7 @@ static void set_ranks(builder *b, uint64_t ranks)
     b->t->ranks = b->code ? 2 : (uint32_t)ranks;
 }
 
-/* count switches NAME0, NAME1, ...; the device of the first. */
+/* count switches NAME0, NAME1, ...; returns the device of the first. */
 static uint32_t add_switches(builder *b, const char *name, uint64_t count)
 {
     char text[NET_DEVICE_NAME];
@@ -138,8 +136,8 @@ static const char *const leaf_spine_keys[] = {
     "bandwidth", "latency", "spine_latency",  "spine_bandwidth", "oversubscription",
     NULL};
 
-/* What enters a full leaf from its ranks, against what may leave it to the spines: instead of a
- * speed up there. */
+/* Oversubscription: capacity into a full leaf over capacity to the spines, instead of an uplink
+ * speed. */
 static orr__link_defaults oversubscribed(builder *b,
                                          uint64_t down_links,
                                          uint64_t up_links,
@@ -210,7 +208,7 @@ static void make_fat_tree(builder *b)
 
 static const char *const torus_keys[] = {"type", "size", "bandwidth", "latency", NULL};
 
-/* A value for all dimensions, or a list with one each. */
+/* A value for all dimensions, or a list with one per dimension. */
 static orr_yaml_value for_dimension(orr_yaml_value v, uint32_t k)
 {
     return orr_yaml_type_of(v) == ORR_YAML_LIST ? orr_yaml_item(v, k) : v;
@@ -269,10 +267,9 @@ static const char *const dragonfly_keys[] = {
     "global_links",  "bandwidth",        "latency",        "local_bandwidth",
     "local_latency", "global_bandwidth", "global_latency", NULL};
 
-/* A group's ports for global links, a * h of them, are dealt out to the other groups in turn, so
- * that port j of group g leads to the group j % (groups - 1) + 1 further on.  Its partner is the
- * port of that group in the same round that leads back.  Ports of a last round that is not complete
- * stay free. */
+/* A group's global ports, a * h of them, are assigned to the other groups round-robin, so that port
+ * j of group g leads to the group j % (groups - 1) + 1 further on.  Its partner is the port of that
+ * group in the same round that leads back.  Ports of an incomplete last round stay free. */
 static void add_global_links(builder *b,
                              uint64_t groups,
                              uint64_t routers,
@@ -322,8 +319,8 @@ static void make_dragonfly(builder *b)
 
 static const char *const servers_keys[] = {DOMAIN_KEYS, "oversubscription", NULL};
 
-/* A fast switch a domain, with its ranks on it.  Links between domains cost twice as much as these,
- * else a switch that two ranks of a domain share would be as near as their own. */
+/* One fast switch per domain, with its ranks.  Links between domains cost twice as much, or a
+ * switch shared by two ranks of a domain would be as near as their own. */
 static void add_domains(builder *b,
                         uint64_t domains,
                         uint64_t each,
@@ -403,7 +400,7 @@ static void make_rails(builder *b)
         cable(b, leaf + i / spines, spine + i % spines, &up, 2);
 }
 
-/* ---- all of them ---- */
+/* ---- all shapes ---- */
 
 static const struct {
     const char *name;
@@ -478,7 +475,7 @@ typedef struct reader {
     graph_device *devices;
     instance *instances;
     uint32_t device_count, instance_count, node_count;
-    uint32_t *ids; /* by node: its number in the topology */
+    uint32_t *ids; /* by node: its device in the topology */
 } reader;
 
 typedef struct nodes {
@@ -583,7 +580,7 @@ static orr_code take_instance(reader *r, orr_yaml_value v, instance *out)
     return ORR_OK;
 }
 
-/* Ranks first, then switches, by their names. */
+/* Ranks first, then switches, by name. */
 static orr_code number_nodes(reader *r)
 {
     orr_code code = ORR_OK;
@@ -680,7 +677,7 @@ static orr_code add_nodes(
     return ORR_OK;
 }
 
-/* In a device: of one instance.  Between instances: of all that the slice names. */
+/* In a device: of one instance.  Between instances: of all in the slice. */
 static orr_code take_endpoint(reader *r,
                               orr_yaml_value edge,
                               const char *key,
@@ -718,7 +715,7 @@ static orr_code take_endpoint(reader *r,
 
 static orr_code take_rate(reader *r, orr_yaml_value link, orr_str name, double *out)
 {
-    /* GT/s: 16 lanes, less the encoding. */
+    /* GT/s: 16 lanes, minus the encoding overhead. */
     static const struct {
         const char *key;
         double factor;
@@ -843,7 +840,7 @@ static orr_code take_edges(reader *r, orr_yaml_value of, const graph_device *in,
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code take_all(reader *r)
 {
@@ -1096,7 +1093,7 @@ static orr_code take_links(orr__topology *t,
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code take_dims(orr__topology *t, orr_yaml_value root, orr_error *err)
 {
@@ -1199,7 +1196,7 @@ static bool is_link_level(orr_yaml_value root)
             orr_yaml_find(root, "format", &v));
 }
 
-/* So that it can be written again in as few words. */
+/* So that it can be written again in compact form. */
 static orr_code keep_description(orr__topology *t,
                                  orr_yaml_value root,
                                  orr_span bytes,

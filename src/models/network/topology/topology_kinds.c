@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_kinds.c - which kind of topology a file is, and topologies out of cables and back.
+/* topology_kinds.c - the kind of a topology file, and conversion between topologies and cables.
  *
- * The reference's hosts pass nothing on.  A torus, or rails that meet in servers only, cannot
- * work like that; there hosts do pass on.  Whether they must is asked of the switches: all hosts at
- * one connected set of switches, or all joined with each other, and nothing must. */
+ * The reference's hosts do not forward.  A torus, or rails that meet only in servers, cannot work
+ * like that; there hosts do forward.  It is unnecessary if all hosts are attached to one connected
+ * set of switches, or directly to each other. */
 #include "topology_kinds.h"
 
 #include "base/formats/xml.h"
@@ -21,7 +21,7 @@
 static bool is_number(orr_str s)
 {
     const size_t at =
-        s.len > 1 && (s.ptr[0] == '-' || s.ptr[0] == '+'); /* the reader says what is wrong */
+        s.len > 1 && (s.ptr[0] == '-' || s.ptr[0] == '+'); /* the reader reports the error */
     return s.len > 0 && s.ptr[at] >= '0' && s.ptr[at] <= '9';
 }
 
@@ -83,7 +83,7 @@ orr_code orr__topology_kind_at(const char *path, orr__topology_kind *out, orr_er
     return ORR_OK;
 }
 
-/* ---- must hosts pass on? ---- */
+/* ---- must hosts forward? ---- */
 
 static uint32_t root_of(uint32_t *parent, uint32_t node)
 {
@@ -103,8 +103,8 @@ static void join_switches(const orr__cabling *c, uint32_t *parent)
     }
 }
 
-/* Do all hosts have a cable into this set of switches?  seen[host]: the set it was counted in last,
- * and 1. */
+/* Do all hosts have a cable into this set of switches?  seen[host]: 1 + the set it was last counted
+ * in. */
 static bool has_all_hosts(const orr__cabling *c, uint32_t *parent, uint32_t *seen, uint32_t set)
 {
     uint32_t count = 0;
@@ -120,7 +120,7 @@ static bool has_all_hosts(const orr__cabling *c, uint32_t *parent, uint32_t *see
     return count == c->hosts;
 }
 
-/* Such a set must hold the first host, too. */
+/* Such a set must include the first host too. */
 static bool is_one_set(const orr__cabling *c, uint32_t *parent, uint32_t *seen)
 {
     uint32_t first = 0, last = UINT32_MAX;
@@ -159,7 +159,7 @@ bool orr__cabling_needs_hosts(const orr__cabling *c)
     return !is_one && !are_all_joined(c);
 }
 
-/* Where a host has its first link. */
+/* The first link of a host. */
 static orr_where where_of(const orr__cabling *c, uint32_t host, const char *path)
 {
     for (size_t i = 0; i < c->cable_count; i++)
@@ -190,7 +190,7 @@ orr_code orr__cabling_check_whole(const orr__cabling *c, const char *path, orr_e
     return code;
 }
 
-/* ---- topologies of cables ---- */
+/* ---- topologies from cables ---- */
 
 static orr_code name_devices(const orr__cabling *c,
                              orr__topology *t,
@@ -214,8 +214,8 @@ static orr_code name_devices(const orr__cabling *c,
     return code;
 }
 
-/* Of equally short routes those through NVSwitches are preferred (packet-network.md 13): their
- * links are shorter by less than one link in all. */
+/* Of equally short routes those through NVSwitches are preferred (packet-network.md 13): the
+ * discount on their links totals less than one link. */
 static uint32_t cost_of(const orr__topology *t, uint32_t a, uint32_t b)
 {
     enum { LINK = 4096 };
@@ -244,8 +244,7 @@ static orr_code copy_cables(const orr__cabling *c,
     return code;
 }
 
-/* Hosts become ranks in the order of their numbers.  What is shortest, and what of it is preferred,
- * stays. */
+/* Hosts become ranks in numerical order.  Shortest routes and preferences are preserved. */
 static orr_code make_topology(const orr__cabling *c,
                               size_t most_links,
                               orr__topology **out,
@@ -273,7 +272,7 @@ static orr_code make_topology(const orr__cabling *c,
     return code;
 }
 
-/* ---- cables of a topology ---- */
+/* ---- cables from a topology ---- */
 
 static bool is_way_back(const orr__wire *a, const orr__wire *b)
 {
@@ -299,7 +298,7 @@ static orr_code add_cable(orr__cabling *c, const orr__wire *l, orr_error *err)
     return ORR_OK;
 }
 
-/* Links there have one direction; each one and its reverse are a cable.  Reverse links by their
+/* Links there have one direction; each one and its reverse form a cable.  Reverse links by their
  * ends, in chains. */
 typedef struct ways_back {
     orr_map *first;
@@ -324,7 +323,7 @@ static bool list_ways_back(ways_back *w, const orr__topology *t)
     return true;
 }
 
-/* The first reverse of link i that has no cable yet, taken off its chain. */
+/* Removes the first unused reverse of link i from its chain. */
 static bool take_way_back(ways_back *w, const orr__topology *t, size_t i)
 {
     const orr__wire *l = &t->links[i];
@@ -373,7 +372,7 @@ orr_code orr__cabling_of_topology(orr__cabling *c, const orr__topology *t, orr_e
     return code;
 }
 
-/* ---- any ---- */
+/* ---- any kind ---- */
 
 static orr_code parse_cables(
     orr_span bytes, const char *path, size_t most_links, orr__topology **out, orr_error *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_nccl.c - the topology that NCCL writes (NCCL_TOPO_DUMP_FILE): XML, what hangs at which
- * PCI bridge of which CPU, and the NVLinks of each GPU.
+/* topology_nccl.c - NCCL's topology dump (NCCL_TOPO_DUMP_FILE): XML, the PCI tree of each CPU, and
+ * the NVLinks of each GPU.
  *
  * GPUs are the ranks.  CPUs and PCI bridges become switches; NVSwitches become one, because NCCL
- * spreads a message over all of them.  The file has no latencies and no NVLink rates: these are the
- * data sheets', by the GPU's generation (docs/format/topology.md). */
+ * spreads a message over all of them.  The file has no latencies and no NVLink rates: these come
+ * from data sheets, by GPU generation (docs/format/topology.md). */
 #include "topology_kinds.h"
 
 #include "base/formats/xml.h"
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The cheaper route wins, however many hops it has. */
+/* The cheaper route wins, whatever its number of hops. */
 enum {
     COST_NVLINK = 1,
     COST_PCI = 64,
@@ -79,7 +79,7 @@ static orr_code add_switch(const reader *r, const char *kind, uint32_t number, u
     return orr__topology_add_switch(r->t, orr_str_of(name), out, r->err);
 }
 
-/* "16.0 GT/s PCIe" and lanes, less the encoding; unknown: third generation, 16 lanes. */
+/* "16.0 GT/s PCIe" and lanes, minus the encoding overhead; unknown: third generation, 16 lanes. */
 static double pci_speed(const orr_xml_node *n)
 {
     orr_str text = {"", 0};
@@ -104,7 +104,7 @@ static double nvlink_speed(uint32_t sm)
     return sm < 70 ? 20 : sm == 86 ? 14.0625 : sm < 100 ? 25 : 50;
 }
 
-/* ---- what hangs where ---- */
+/* ---- the PCI tree ---- */
 
 static orr_code take_gpu(reader *r, const orr_xml_node *pci, const orr_xml_node *n, uint32_t parent)
 {
@@ -187,7 +187,7 @@ static uint64_t hash_text(orr_str s)
     return h;
 }
 
-/* What NCCL takes for the links between sockets, GB/s. */
+/* NCCL's value for links between sockets, GB/s. */
 static double cpu_speed(const orr_xml_node *n)
 {
     orr_str arch = {"", 0}, vendor = {"", 0};
@@ -229,7 +229,7 @@ static orr_code join_cpus(const reader *r)
     return code;
 }
 
-/* Several hosts meet in one switch behind their NICs. */
+/* Several hosts are joined by one switch behind their NICs. */
 static orr_code join_nets(const reader *r)
 {
     uint32_t fabric;
@@ -261,8 +261,8 @@ static uint32_t find_gpu(const reader *r, orr_str busid)
     return UINT32_MAX;
 }
 
-/* NVLinks to GPUs are cables, once for both ends; those to NVSwitches make one link to one
- * switch. */
+/* NVLinks to GPUs are cables, listed at both ends but added once; those to NVSwitches become one
+ * link to one switch. */
 static orr_code join_nvlinks(const reader *r, uint32_t i, uint32_t *nvswitch)
 {
     const gpu *g = &r->gpus[i];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology_smi.c - what `nvidia-smi topo -m` prints: a matrix that says how each GPU reaches each
- * other one.
+/* topology_smi.c - the output of `nvidia-smi topo -m`: a matrix of connections between GPUs.
  *
- * NV#: that many NVLinks.  If a GPU would need more of them than there are, they lead to an
- * NVSwitch.  PIX, PXB, PHB, NODE and SYS say how far up the PCI tree two devices meet: each is a
- * tier of switches here, and devices that meet there share one.  The text has no rates; they are
- * the data sheets' (docs/format/topology.md). */
+ * NV#: that many NVLinks.  If a GPU would need more of them than exist, they lead to an NVSwitch.
+ * PIX, PXB, PHB, NODE and SYS give the level of the PCI tree where two devices meet: each is a tier
+ * of switches here, and devices that meet there share one.  The text has no rates; they come from
+ * data sheets (docs/format/topology.md). */
 #include "topology_kinds.h"
 
 #include "base/text/number.h"
@@ -36,7 +35,7 @@ static orr_code fail_line(const reader *r, const char *what)
     return orr_fail(r->err, ORR_EINPUT, &w, "%s", what);
 }
 
-/* The next line; escape sequences (the head is underlined) count as blanks. */
+/* The next line; escape sequences (the header is underlined) count as blanks. */
 static bool next_line(reader *r, orr_str *out)
 {
     if (r->at == r->end)
@@ -205,7 +204,7 @@ static uint32_t head_of(const reader *r, uint32_t gpu, unsigned tier)
     return gpu;
 }
 
-/* A tree of switches; a tier's switch belongs to its first GPU. */
+/* A tree of switches; a tier's switch is named after its first GPU. */
 static orr_code add_tree(const reader *r, orr__topology *t)
 {
     static const char *const names[TIERS] = {"pci", "bridge", "socket", "system"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* topology_write.c - topologies into files: the ns-3 back end's, SimAI's, and ours in YAML.
  *
- * All are written from cables.  YAML says a run of ranks, or of switches, with cables to the same
- * device in one line, so a file stays small where its network is regular. */
+ * All are written from cables.  YAML describes consecutive ranks, or switches, with cables to the
+ * same device in one line, so files of regular networks are small. */
 #include "topology_kinds.h"
 
 #include "base/io/output.h"
@@ -15,10 +15,9 @@
 /* Cables as htsim's .topo file, if they are one of its fat trees.
  *
  * Tier 0 are the switches with hosts, tier 1 those next to them, tier 2 the rest.  The tree must be
- * regular, and its hosts numbered along its switches.  What remains free are the names: the
- * aggregation switches of a pod all see the same hosts, so any order of them will do, as long as
- * each core switch has one of every pod and those that share a core switch in one pod do so in
- * all. */
+ * regular, and its hosts numbered along its switches.  Only names are arbitrary: the aggregation
+ * switches of a pod all reach the same hosts, so any order works, as long as each core switch has
+ * one of every pod and those that share a core switch in one pod do so in all. */
 
 enum { TIERS = 3, NO_TIER = 255 };
 
@@ -26,14 +25,14 @@ typedef struct shape {
     const orr__cabling *c;
     uint8_t *tier;       /* by node; hosts NO_TIER */
     uint32_t *up, *down; /* cables, by node */
-    uint32_t *pod;       /* by node: a switch that stands for its pod, then the pod's number */
+    uint32_t *pod;       /* by node: a switch representing its pod, then the pod's number */
     uint32_t *group;     /* by node: of hosts their switch; of aggs and cores their group */
     orr_map *pairs;      /* of two switches: cables between them */
     uint64_t switches[TIERS], radix_down[TIERS], radix_up[TIERS], bundle[TIERS];
     uint64_t rate[TIERS], delay_ps[TIERS]; /* of the cables below a tier */
     uint64_t pods;
     uint32_t first_pod;
-    const char *odd; /* why it is no such tree */
+    const char *odd; /* why it is not such a tree */
 } shape;
 
 static void refuse(shape *s, const char *why)
@@ -78,7 +77,7 @@ static void find_tiers(shape *s)
         refuse(s, "it has fewer than two tiers of switches");
 }
 
-/* One speed and one latency a tier; cables join a tier with the one below. */
+/* One speed and one latency per tier; cables connect adjacent tiers. */
 static void take_cable(shape *s, const orr__cable *l)
 {
     uint32_t low = l->a, high = l->b;
@@ -150,7 +149,7 @@ static bool join_pods(shape *s)
     return is_well;
 }
 
-/* Side by side: as many between any two that have any. */
+/* Parallel cables: the same number between any two connected switches. */
 static void take_bundles(shape *s)
 {
     s->bundle[0] = 1;
@@ -169,7 +168,8 @@ static void take_bundles(shape *s)
     }
 }
 
-/* Hosts follow their switches, and these their pods; each tor has every agg of its pod. */
+/* Hosts are numbered along their switches, and these along their pods; each tor is connected to
+ * every agg of its pod. */
 static void check_pods(shape *s)
 {
     const orr__cabling *c = s->c;
@@ -193,7 +193,7 @@ static void check_pods(shape *s)
         refuse(s, "its leaves are not all connected");
 }
 
-/* A group are the aggs, one of each pod, that have the same cores. */
+/* A group consists of the aggs, one per pod, with the same cores. */
 static void check_cores(shape *s)
 {
     const orr__cabling *c = s->c;
@@ -217,7 +217,7 @@ static void check_cores(shape *s)
         refuse(s, "its core switches do not have one switch of each pod");
 }
 
-/* ---- words ---- */
+/* ---- writing ---- */
 
 static void check_numbers(shape *s, unsigned tiers)
 {
@@ -300,7 +300,7 @@ orr_code orr__htsim_topo_words(const orr__cabling *c, orr_buf *out, orr_error *e
                  : ORR_OK;
 }
 
-/* ---- units that lose nothing ---- */
+/* ---- lossless units ---- */
 
 static void rate_words(orr_buf *b, uint64_t rate, bool is_ns3)
 {
@@ -394,8 +394,7 @@ static void write_simai(
 
 /* ---- YAML ---- */
 
-/* A name as letters and the number behind them; false: it does not end in a number that can be
- * counted. */
+/* Splits a name into letters and a number; false: it does not end in a countable number. */
 static bool split_name(const char *name, size_t *letters, uint64_t *number)
 {
     const size_t len = strlen(name);
@@ -417,7 +416,7 @@ static bool is_next(const orr__topology *t, uint32_t device, const char *before,
            memcmp(name, before, own) == 0 && n == number;
 }
 
-/* How many of the devices from this one on, at most `most`, one text can name. */
+/* How many consecutive devices from this one on, at most `most`, one text can name. */
 static uint32_t run_of(const orr__topology *t, uint32_t device, uint32_t most)
 {
     char name[NET_DEVICE_NAME];
@@ -465,7 +464,7 @@ static bool is_alike(const orr__cable *x, const orr__cable *y)
            x->error == y->error;
 }
 
-/* How many cables from the i-th on are alike but for where they begin, which counts up. */
+/* How many cables from the i-th on are equal except for their start, which counts up. */
 static uint32_t run_of_cables(const orr__cabling *c, const orr__topology *t, size_t i)
 {
     const orr__cable *first = &c->cables[i];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_dcqcn.c - DCQCN: marks lower the rate, time raises it again (packet-network.md 8.1).
  *
- * Three timers for each flow, which its first mark sets going: alpha (how often marks come) decays,
- * the rate is decreased at most once an interval however many marks came in it, and it recovers
- * towards the target.  A flow without a mark has no timer and sends at line rate.  There is no
- * counter of bytes: the reference has none. */
+ * Three timers per flow, started by its first mark: alpha (the estimate of congestion) decays, the
+ * rate is decreased at most once per interval however many marks arrived, and it recovers towards
+ * the target.  A flow without a mark has no timer and sends at line rate.  There is no byte
+ * counter, as in the reference. */
 #include "fabric_impl.h"
 
 typedef struct dcqcn {
-    uint64_t target;    /* bit/s: where recovery goes to */
-    double alpha;       /* 0 to 1: half of it is the part of the rate that a decrease takes */
+    uint64_t target;    /* bit/s: goal of recovery */
+    double alpha;       /* 0 to 1: half of it is the relative decrease */
     uint64_t stage;     /* increases since the last decrease */
     uint32_t timers[3]; /* by event kind from FAB_EV_ALPHA on */
     /* one mark is seen by both timers, each in its own interval */
@@ -51,8 +51,8 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
     d->alpha = 1;
     d->target = f->flows[flow].rate;
     arm(f, flow, FAB_EV_ALPHA, f->config.alpha_us, 0);
-    /* A nanosecond more, once: from then on, where both intervals are equal, alpha is brought up to
-     * date just before the decrease that uses it (packet-network.md 8.1). */
+    /* Plus a nanosecond, once: from then on, if both intervals are equal, alpha is updated just
+     * before the decrease that uses it (packet-network.md 8.1). */
     arm(f, flow, FAB_EV_DECREASE, f->config.decrease_us, 1);
 }
 
@@ -70,8 +70,8 @@ static void decrease(fab *f, uint32_t flow, dcqcn *d)
     arm(f, flow, FAB_EV_DECREASE, f->config.decrease_us, 0);
     if (!d->mark_for_decrease)
         return;
-    /* A second decrease before any recovery keeps the target: the flow would otherwise forget the
-     * rate at which the congestion began. */
+    /* A second decrease before any recovery keeps the target: the flow would otherwise lose the
+     * rate at which congestion began. */
     if (f->config.clamp_target_rate || d->stage != 0)
         d->target = rate;
     const uint64_t lower = fab_whole_rate((double)rate * (1 - d->alpha / 2), rate);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_dctcp.c - DCTCP: the share of marked packets sets how far the rate goes down
+/* control_dctcp.c - DCTCP: the share of marked packets determines the decrease of the rate
  * (packet-network.md 8.4).
  *
- * A batch is what was in flight when the one before it ended, about a round trip: its end is known
- * by the first ACK beyond `last_update`.  Within a batch the rate is decreased once (is_reduced
- * until `high` is acknowledged), because all marks of one queue are one signal. */
+ * A batch is what was in flight when the previous one ended, about a round trip: it ends with the
+ * first ACK beyond `last_update`.  Within a batch the rate is decreased once (is_reduced until
+ * `high` is acknowledged), because all marks of one queue are one signal. */
 #include "fabric_impl.h"
 
 typedef struct dctcp {
-    double alpha; /* mean share of marked packets */
+    double alpha; /* moving average of the share of marked packets */
     /* last_update, high: sequences, bytes; batch: packets */
     uint64_t marks, last_update, batch, high;
     bool is_reduced;
@@ -28,7 +28,7 @@ static void close_batch(const fab *f, const fab_flow *w, dctcp *d, uint64_t sequ
         const double share = (double)d->marks / (double)d->batch;
         d->alpha = (1 - g) * d->alpha + g * (share < 1 ? share : 1);
         d->marks = 0;
-        /* A NACK may have taken `sent` back to before this ACK: such a batch has one packet. */
+        /* A NACK may have moved `sent` back before this ACK: such a batch has one packet. */
         d->batch = (w->sent > sequence ? w->sent - sequence : 0) / f->config.payload + 1;
     }
     d->last_update = w->sent;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_hpcc.c - HPCC: switches report their utilisation, the sender sets its rate by it
+/* control_hpcc.c - HPCC: switches report their utilisation, from which the sender sets its rate
  * (packet-network.md 8.2).
  *
- * rules.hpcc_wraps: what a switch says is cut to the bits of the reference's header; otherwise it
- * is said in full. */
+ * rules.hpcc_wraps: telemetry is truncated to the bits of the reference's header. */
 #include "fabric_impl.h"
 
 typedef struct rate_state {
@@ -11,11 +10,11 @@ typedef struct rate_state {
     uint64_t rate, stage;
 } rate_state;
 
-/* Followed by what the hops of a route said last, hops_each of them, and by the states: one, or one
- * a hop. */
+/* Followed by the last telemetry of the hops of a route, hops_each of them, and by the states: one,
+ * or one per hop. */
 typedef struct hpcc {
     uint64_t last_update;
-    uint32_t known; /* how many of the hops mean something */
+    uint32_t known; /* number of valid hops */
 } hpcc;
 
 static uint32_t state_count(const fab *f)
@@ -49,11 +48,11 @@ static void start(fab *f, uint32_t flow)
 static void forward(fab *f, fab_port *out, fab_frame *data)
 {
     const size_t frame = (size_t)(data - f->frames);
-    /* Taken when the packet leaves the queue: bytes_sent does not have it yet, queued_bytes not any
-     * more (packet-network.md 8.2). */
+    /* Taken when the packet leaves the queue: bytes_sent does not include it yet, queued_bytes no
+     * longer does (packet-network.md 8.2). */
     fab_hop hop = {f->now, out->bytes_sent, (uint32_t)out->queued_bytes, fab_port_of(f, out)};
     if (data->hop_count >= f->hops_each)
-        return; /* no route has more switches than that: it was counted */
+        return; /* cannot happen: hops_each covers the longest route */
     if (f->rules.hpcc_wraps) {
         hop.time %= 1u << 24;
         hop.bytes = hop.bytes / (128 * f->config.int_multi) % (1u << 20);
@@ -62,12 +61,12 @@ static void forward(fab *f, fab_port *out, fab_frame *data)
     f->hops[frame * f->hops_each + data->hop_count++] = hop;
 }
 
-/* How busy a hop has been since the last time, and for how long that was. */
+/* Utilisation of a hop since the last ACK, and over which time. */
 static double hop_use(
     const fab *f, const fab_flow *w, const fab_hop *now, const fab_hop *then, uint64_t *tau)
 {
     const double rate = (double)f->ports[now->port].rate;
-    /* The smaller of two looks at the queue: a burst that came and went is no standing queue. */
+    /* The smaller of two queue samples: a burst that came and went is not a standing queue. */
     uint64_t sent = now->bytes - then->bytes,
              waiting = now->queue < then->queue ? now->queue : then->queue;
     *tau = now->time - then->time;
@@ -81,8 +80,7 @@ static double hop_use(
     return speed / rate + (double)waiting * (double)w->line_rate / rate / (double)w->window;
 }
 
-/* What a state makes of it: the rate that it asks for.  Once a round trip (is_full) it becomes the
- * state's own. */
+/* The rate requested by a state.  Once per round trip (is_full) the state is updated. */
 static uint64_t step(
     const fab *f, const fab_flow *w, rate_state *s, double use, uint64_t tau, bool is_full)
 {
@@ -102,7 +100,7 @@ static uint64_t step(
     return rate;
 }
 
-/* All hops.  The lowest rate that is asked for; UINT64_MAX: nobody asks for one. */
+/* Over all hops.  The lowest requested rate; UINT64_MAX: none. */
 static uint64_t weigh(fab *f, uint32_t flow, const fab_frame *ack, bool is_full)
 {
     const fab_flow *w = &f->flows[flow];
@@ -114,8 +112,8 @@ static uint64_t weigh(fab *f, uint32_t flow, const fab_frame *ack, bool is_full)
     uint64_t most_tau = 0, tau, lowest = UINT64_MAX;
     bool is_any = ack->hop_count == 0;
     for (uint32_t i = 0; i < ack->hop_count; i++) {
-        /* An empty queue says only that the hop is not the bottleneck; its record stays, and the
-         * next time counts from it. */
+        /* An empty queue only means that the hop is not the bottleneck; keep its record, so that
+         * the next sample is relative to it. */
         if (f->config.sample_feedback && !is_full && hops[i].queue == 0)
             continue;
         const double use = hop_use(f, w, &hops[i], i < h->known ? &before[i] : &none, &tau);
@@ -141,8 +139,7 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
     const bool is_full = ack->sequence > h->last_update;
     if (!is_full && !f->config.fast_react)
         return;
-    /* The first ACK has nothing to compare with: it only sets the records that later ones are
-     * compared to. */
+    /* The first ACK has nothing to compare with: it only sets the records for later ones. */
     if (h->last_update == 0) {
         const fab_hop *hops = &f->hops[(size_t)(ack - f->frames) * f->hops_each];
         h->last_update = w->sent;

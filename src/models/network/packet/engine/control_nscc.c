@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_nscc.c - a window set by marks and delays, as Ultra Ethernet's sender-based control
- * (NSCC) has it.
+/* control_nscc.c - a window controlled by marks and delays, like Ultra Ethernet's sender-based
+ * control (NSCC).
  *
- * T is the round trip of the empty route, B = T * rate the bytes it holds, M a packet, D the delay
- * in queues that is aimed at, W the window (M <= W <= 1.5 B).  T begins as that of the longest
- * route of the network, or with GLOBAL_T 0 of the flow's own, and is the shortest ever seen.  An
- * ACK of n new bytes comes with a mark or not, and with a delay d = round trip - T:
+ * T is the round trip of the empty route, B = T * rate the bytes it holds, M a packet, D the target
+ * queueing delay, W the window (M <= W <= 1.5 B).  T starts as that of the longest route of the
+ * network, or with GLOBAL_T 0 of the flow's own, and is the minimum seen.  An ACK of n new bytes
+ * comes with a mark or not, and with a delay d = round trip - T:
  *
  *                 d < D                                        d >= D
  *     no mark     quick increase: S += n * 4 a b M (D - d) / D   fair increase: S += n * 5 a M
  *     mark        hold: another route is enough                  decrease: W *= max(1/2, 1 - 0.8 (m - D) / m)
  *
- * a = B / 150 kB and b = D / 12 us carry steps over from the network for which they were found (100
- * Gb/s, 12 us); here B and D are those of the longest route, whose T is L, so that steps are the
- * same for all flows, near and far. S / W is added to W after eight packets or L, and 0.15 a M
- * every L. m is a slow mean of d, in which a loss counts L, as if a queue had been full; W is
- * decreased at most once in T, and only while m > D.  A whole window without delay (d < L / 12)
- * makes the increase n a / 4 itself.  What is lost (a NACK for a trimmed packet says so, or the
- * order of others) is taken off W.  Once in T + D the window is quickly adapted: if packets were
- * lost, or d > 4 D, and less than a share of the largest window came through, W becomes what came
- * through; then marks say nothing new until what was in flight has been acknowledged. */
+ * a = B / 150 kB and b = D / 12 us scale steps from the network they were tuned for (100 Gb/s, 12
+ * us); here B and D are those of the longest route, whose T is L, so that steps are the same for
+ * all flows, near and far. S / W is added to W after eight packets or L, and 0.15 a M every L. m is
+ * a slow mean of d, in which a loss counts L, as if a queue had been full; W is decreased at most
+ * once in T, and only while m > D.  A whole window without delay (d < L / 12) makes the increase n
+ * a / 4 itself.  Lost bytes (reported by a NACK for a trimmed packet, or inferred from reordering)
+ * are subtracted from W.  Once in T + D the window is quickly adapted: if packets were lost, or d >
+ * 4 D, and less than a share of the largest window was delivered, W becomes the delivered amount;
+ * then marks are ignored until everything in flight at that time has been acknowledged. */
 #include "fabric_impl.h"
 
-#define REFERENCE_BYTES 150000.0 /* of the network for which the steps were found */
+#define REFERENCE_BYTES 150000.0 /* of the network for which the steps were tuned */
 #define REFERENCE_NS 12000.0
 #define MEAN_WEIGHT 0.0125 /* 1/80: of a new delay in m */
 #define DECREASE 0.8
 #define LATE_FACTOR 4
 
-/* Gates are shifts: less than 1/8, or 1/4, of the largest window came through. */
+/* Gates are shifts: less than 1/8, or 1/4, of the largest window was delivered. */
 enum { BATCH_PACKETS = 8, GATE_TRIMMED = 3, GATE = 2 };
 
 typedef struct nscc {
@@ -37,12 +37,12 @@ typedef struct nscc {
     double sum;                       /* S: bytes times bytes */
     double quick, fair, steady, fast; /* steps: 4abM/D, 5aM, 0.15aM, a/4 */
     uint64_t most;                    /* the largest window */
-    uint64_t adapt_at;                /* when the window may be quickly adapted */
+    uint64_t adapt_at;                /* earliest time of the next quick adaptation */
     uint64_t adjusted_at, decreased_at;
-    uint64_t achieved;           /* bytes that came through since the last look */
+    uint64_t achieved;           /* bytes delivered since the last check */
     uint64_t batch;              /* bytes since the window was adjusted */
     uint64_t to_ignore, ignored; /* bytes: sent before the window was adapted; acknowledged since */
-    uint64_t undelayed;          /* bytes in a row */
+    uint64_t undelayed;          /* consecutive bytes without delay */
     bool has_loss, is_fast;
 } nscc;
 
@@ -77,7 +77,7 @@ static void start(fab *f, uint32_t flow)
     w->window = c->most;
 }
 
-/* Its route is shorter than was thought. */
+/* Its route is shorter than assumed. */
 static void shorten_base(nscc *c, double trip)
 {
     c->most = (uint64_t)((double)c->most * trip / c->base);
@@ -86,12 +86,12 @@ static void shorten_base(nscc *c, double trip)
 
 static void note_delay(nscc *c, double delay, bool is_marked)
 {
-    /* late but not marked: its route was long, the bottleneck is not full */
+    /* late but not marked: its route was long, the bottleneck is not congested */
     const double sample = !is_marked && delay > c->target ? c->base / 4 : delay;
     c->mean += MEAN_WEIGHT * (sample - c->mean);
 }
 
-/* True: the window was set, or what is said now was caused before it was. */
+/* True: the window was set, or the feedback predates the last setting. */
 static bool adapt(const fab *f, fab_flow *w, nscc *c, double delay, bool is_marked)
 {
     const unsigned gate = f->config.trimming ? GATE_TRIMMED : GATE;
@@ -150,7 +150,7 @@ static void lost(fab *f, fab_flow *w, nscc *c)
 {
     c->ignored += w->repeat->losses;
     c->has_loss = true;
-    note_delay(c, c->longest, true); /* what a full queue takes */
+    note_delay(c, c->longest, true); /* the delay of a full queue */
     if (adapt(f, w, c, 0, true)) {
         c->sum = 0;
         c->batch = 0;
@@ -178,7 +178,7 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
         return;
     }
     if (ack->kind == FAB_FRAME_NACK)
-        return; /* it was known */
+        return; /* already known */
     note_delay(c, delay, is_marked);
     if (adapt(f, w, c, delay, is_marked)) {
         c->sum = 0;
@@ -194,7 +194,7 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
     adjust_if_due(f, w, c);
 }
 
-/* Nothing came back for long: begin with one packet. */
+/* No feedback for a long time: restart with one packet. */
 static void timed_out(fab *f, uint32_t flow)
 {
     nscc *c = fab_control_state(f, flow);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* control_pint.c - HPCC-PINT: how busy the busiest hop is, in two bytes (packet-network.md 8.5).
+/* control_pint.c - HPCC-PINT: the utilisation of the busiest hop, in two bytes (packet-network.md
+ * 8.5).
  *
- * A switch port keeps a moving average of its use, from logarithms of 16 significant bits whose
- * last bit is rounded by a coin, and writes it into packets as a power of PINT_LOG_BASE, rounded by
- * a coin again.  The coins are each port's own, as for all else, or those of rules.draws. */
+ * A switch port keeps a moving average of its utilisation, computed with logarithms of 16
+ * significant bits with stochastic rounding, and writes it into packets as a power of
+ * PINT_LOG_BASE, stochastically rounded again.  Random numbers come from each port's generator, or
+ * from rules.draws. */
 #include "fabric_impl.h"
 
 #include <limits.h>
@@ -26,13 +28,13 @@ static uint32_t toss(fab *f, fab_port *p)
     return f->draws ? f->rules.draws->pint(f->draws) : (uint32_t)(orr_splitmix64(&p->coins) >> 33);
 }
 
-/* log2(x) in units of 2^-15, of x rounded to 16 bits by a coin. */
+/* log2(x) in units of 2^-15, of x stochastically rounded to 16 bits. */
 static int about_log2(fab *f, fab_port *p, uint64_t whole)
 {
     const int x0 = (int)whole;
     int x = x0;
     if (x <= 0)
-        return INT_MIN; /* what the original's conversion of no number gives */
+        return INT_MIN; /* the result of the original's conversion of NaN */
     const int bits = (int)log2((double)x) + 1;
     if (bits > BITS) {
         const int mask = (1 << (bits - BITS)) - 1;
@@ -43,7 +45,7 @@ static int about_log2(fab *f, fab_port *p, uint64_t whole)
     return (int)(log2((double)x) * (1 << LOG_SHIFT));
 }
 
-/* How busy the port is, now that it has sent nothing for dt ns since its last packet. */
+/* Utilisation of the port after an idle gap of dt ns. */
 static double new_use(fab *f, fab_port *p)
 {
     const double unit = 1 << LOG_SHIFT;
@@ -69,8 +71,8 @@ static double new_use(fab *f, fab_port *p)
     return queue + sent + before;
 }
 
-/* Powers far out of range come from bases next to 1: their low bits are 0, as the original's
- * processor has it. */
+/* Exponents far out of range come from bases close to 1: their low bits are 0, as on the original's
+ * processor. */
 static uint16_t as_power(double v)
 {
     return v > INT_MIN && v < INT_MAX ? (uint16_t)(int)v : 0;
@@ -93,7 +95,7 @@ static void forward(fab *f, fab_port *out, fab_frame *data)
 {
     out->pint_u = new_use(f, out);
     const uint16_t power = encode(f, out, out->pint_u);
-    /* The packet carries the busiest hop only: that is what two bytes have room for. */
+    /* The packet carries only the busiest hop: there is no room for more in two bytes. */
     if (power > data->power)
         data->power = power;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* control_timely.c - TIMELY: the gradient of the round trip sets the rate (packet-network.md 8.3).
  *
- * rules.timely_sees_clock: the round trip is the time since the start of the run, because the
- * reference never stamps. */
+ * rules.timely_sees_clock: the RTT is the time since the start of the run, because the reference
+ * never sets timestamps. */
 #include "fabric_impl.h"
 
 #define ALPHA 0.875
@@ -11,7 +11,7 @@ enum { LOW_NS = 50000, HIGH_NS = 500000, LEAST_NS = 20000, PATIENCE = 5 };
 
 typedef struct timely {
     uint64_t last_update, last_rtt, increases;
-    double difference; /* ticks; smoothed: from one round trip to the next */
+    double difference; /* ticks; smoothed difference of consecutive RTTs */
 } timely;
 
 static void start(fab *f, uint32_t flow)

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_wheel.c - a calendar of slots, each one sorted when its time comes.
+/* event_wheel.c - a calendar queue, whose slots are sorted when they are opened.
  *
- *     slots:  | | |x| |xx| ...    32,768 of them, two turns; bits say which are not empty
+ *     slots:  | | |x| |xx| ...    32,768 of them, two turns; a bitmap of non-empty ones
  *     run:    the events of the open slot, sorted by (time, order)
- *     late:   a heap of those that came when it was open and belong before others of it
- *     turns:  |xxx|x|   |xx| ...  what comes later, a list for each 16,384 slots
- *     far:    a heap of what lies beyond
+ *     late:   a heap of events inserted into the open slot out of order
+ *     turns:  |xxx|x|   |xx| ...  later events, one list per 16,384 slots
+ *     far:    a heap of events beyond those
  *
- * Why not a heap alone: nearly everything happens within microseconds, and putting something in
- * costs a list push and no comparison.  A slot holds one nanosecond, so it is sorted by order
- * mostly; it is nearly sorted already. Timers lie milliseconds ahead, one per flow, and most are
- * taken back: they cost two list pushes. Invariant: with the open slot in turn t, slots hold what
- * is in turns t and t + 1, `turns` what is in the FAB_WHEEL_TURNS - 2 turns after them, and `far`
- * the rest. */
+ * Why not just a heap: nearly everything happens within microseconds, and an insertion is a list
+ * push without comparisons.  A slot covers one nanosecond, so it is mostly sorted by order, and
+ * nearly sorted already. Timers are milliseconds ahead, one per flow, and most are cancelled: they
+ * cost two list pushes. Invariant: with the open slot in turn t, slots hold events of turns t and t
+ * + 1, `turns` those of the FAB_WHEEL_TURNS - 2 turns after them, and `far` the rest. */
 #include "event_wheel.h"
 
 #include <string.h>
 
-/* Events of a slot that are put in order without a branch; or with as few moves as they need. */
+/* Slot sizes for branch-free sorting; and for insertion sort. */
 enum { FEW = 16, SOME = 24 };
 
 bool fab_wheel_init(fab_wheel *w, unsigned shift)
@@ -74,7 +73,7 @@ static fab_due due_of(const fab_wheel *w, uint32_t id)
 {
     const fab_event *e = fab_wheel_event(w, id);
     const uint64_t within = e->at & (((uint64_t)1 << w->shift) - 1);
-    /* One number, so that sorting a slot compares once for time and order together. */
+    /* One key, so that sorting a slot compares time and order at once. */
     return (fab_due){within << FAB_ORDER_BITS | e->order, id};
 }
 
@@ -108,12 +107,12 @@ fab_due fab_wheel_take_late(fab_wheel *w)
 void fab_wheel_insert_now(fab_wheel *w, uint32_t id)
 {
     const fab_due e = due_of(w, id);
-    /* A run that is used up starts again at its beginning, or a slot into which its own events put more
-     * would make it grow without end. */
+    /* A consumed run restarts at the beginning, or a slot that keeps adding events to itself would
+     * grow without limit. */
     if (w->run_at == w->run_count)
         w->run_at = w->run_count = 0;
-    /* By schedule, what an event sets off in its own instant has a later number and is appended;
-     * only ties by device can belong before others. */
+    /* By schedule, an event set off in its own instant has a later number and is appended; only
+     * ties by device can belong before others. */
     if (w->run_count && w->run[w->run_count - 1].key > e.key) {
         insert_late(w, e);
         return;
@@ -190,7 +189,7 @@ void fab_wheel_insert_later(fab_wheel *w, uint32_t id)
     w->turn_summary |= (uint64_t)1 << i / 64;
 }
 
-/* The events of a turn move into the slots. */
+/* Moves the events of a turn into the slots. */
 static void move_turn(fab_wheel *w, uint64_t turn)
 {
     const size_t i = turn & (FAB_WHEEL_TURNS - 1);
@@ -205,7 +204,7 @@ static void move_turn(fab_wheel *w, uint64_t turn)
     }
 }
 
-/* The open slot has moved on from `turn`: between the two turns there was nothing. */
+/* The open slot has advanced from `turn`: move in the turns that became current. */
 static void move_in(fab_wheel *w, uint64_t turn)
 {
     const uint64_t now = open_turn(w);
@@ -218,7 +217,7 @@ static void move_in(fab_wheel *w, uint64_t turn)
     move_turn(w, now + 1);
 }
 
-/* The time of the first event that is not in a slot; false: there is none. */
+/* The time of the first event outside the slots; false: none. */
 static bool first_later(const fab_wheel *w, uint64_t *at)
 {
     if (!w->turn_summary) {
@@ -239,7 +238,7 @@ static bool first_later(const fab_wheel *w, uint64_t *at)
 
 /* ---- opening a slot ---- */
 
-/* How many slots after the open one the next slot with events is; 0: there is none. */
+/* Distance from the open slot to the next non-empty one; 0: none. */
 static uint64_t distance_to_next(const fab_wheel *w)
 {
     enum { WORDS = FAB_WHEEL_SLOTS / 64, TOPS = WORDS / 64 };
@@ -262,7 +261,7 @@ static uint64_t distance_to_next(const fab_wheel *w)
     return ((found - from) & (FAB_WHEEL_SLOTS - 1)) + 1;
 }
 
-/* One past the last of the events from `first` on that are in order. */
+/* One past the end of the sorted run that starts at `first`. */
 static size_t end_of_run(const fab_due *e, size_t first, size_t n)
 {
     size_t i = first + 1;
@@ -280,8 +279,8 @@ static void merge_two(const fab_due *from, fab_due *to, size_t a, size_t middle,
     }
 }
 
-/* Neighbouring runs are merged until one is left.  There are few: what one event after the other
- * has put in, by ports, stands in the order of ports. */
+/* Natural merge sort: neighbouring runs are merged until one is left.  There are few: events
+ * inserted in port order are sorted by port. */
 static void merge_sort(fab_wheel *w, size_t n)
 {
     if (!orr_grow(&w->spare, &w->spare_room, n)) {
@@ -323,8 +322,8 @@ static bool is_sorted(const fab_due *run, size_t n)
     return true;
 }
 
-/* Few events: each goes to the place after those that come before it.  More comparisons than a
- * sort needs, but no branch that depends on them: a wrong guess costs as much as ten. */
+/* Few events: rank each by counting its predecessors.  More comparisons than a sort, but without
+ * data-dependent branches: a misprediction costs as much as ten of them. */
 static void place_few(const fab_due *from, fab_due *to, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -357,8 +356,8 @@ static void turn_round(fab_due *run, size_t n)
     }
 }
 
-/* The last to be put in stands first.  In a slot of one unit of time the first to be put in comes
- * first, mostly; in others there is no such order. */
+/* Lists are LIFO.  In a slot of one time unit the insertion order is mostly the final order; in
+ * wider slots it is not. */
 static void sort_run(fab_wheel *w, size_t n)
 {
     if (n < 2)
@@ -391,8 +390,8 @@ static void fill_run(fab_wheel *w)
     }
     sort_run(w, n);
     w->run_count = n;
-    /* All at once and not one by one: nobody puts anything into the slot while it is read, and from
-     * now on what comes for it goes to run or late. */
+    /* All at once: nothing is inserted into the list from now on; new events of this slot go to run
+     * or late. */
     w->slots[slot] = FAB_NO_EVENT;
     w->bits[slot / 64] &= ~((uint64_t)1 << slot % 64);
     if (!w->bits[slot / 64])
@@ -427,7 +426,7 @@ bool fab_wheel_peek(const fab_wheel *w, uint64_t *at)
     return true;
 }
 
-/* ---- all at once ---- */
+/* ---- all events at once ---- */
 
 static size_t length(const fab_wheel *w, uint32_t id)
 {

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_approx.c - stretches of a run that repeat themselves are skipped.
+/* fab_approx.c - fast-forwards periodic traffic.
  *
- * A network of fixed windows is a machine: what happens next depends on its state alone.  The state
- * is what is on the wires, in the queues and in the flows, with times counted from now and bytes
- * from what each flow has had acknowledged.  If it is the same at two times, P apart, then what
- * happened between them happens again, and again, until a flow comes near its end or something
- * comes from outside (a flow, a failure, a look, an event of the simulator).  So k periods are
- * skipped at once: times move by k P, flows by k times what they moved in P, counters likewise.
+ * A network with fixed windows is a deterministic machine: its future depends only on its state.
+ * The state is what is on the wires, in the queues and in the flows, with times relative to now and
+ * bytes relative to what each flow has had acknowledged.  If it is equal at two times, P apart,
+ * then everything between them repeats until a flow comes near its end or something comes from
+ * outside (a flow, a failure, a sample, an event of the simulator).  So k periods are skipped at
+ * once: times move by k P, flows by k times their progress in P, counters likewise.
  *
  * Sound for: no congestion control (CC_MODE 0 or unknown), going back N, one route per flow, no
- * losses by chance; the state of anything else has real numbers or coins in it and does not come
- * back. Error of a flow's time: none.  Marks are made by coins, which nobody looks at here; their
- * number is carried on, not tossed.
+ * losses by chance; any other state contains real or random numbers and does not recur. Error of a
+ * flow's completion time: none.  Marks are random and have no effect here; their number is
+ * extrapolated.
  *
- * States are compared in full, so nothing rests on a hash.  A comparison costs as much as the state
- * is long; it is made when a packet of one chosen flow arrives, and not before as many events have
- * gone by.  A search that finds nothing waits twice as long before the next.
+ * States are compared in full, not by hash.  A comparison is linear in the state; it is made when a
+ * packet of one chosen flow arrives, and not before as many events have passed.  A search without
+ * success doubles the wait before the next.
  *
- * Asked for (APPROX 1), it searches from the start, and the figures say what was skipped.  Unasked, a
- * few bytes of input that ask for gigabytes must not take minutes: after LONG_RUN events it searches
- * too, but skips only periods of data and acknowledgements, in which no coin was tossed, and counts
- * their events as if they had been run.  Then nothing that can be seen differs, whatever the number
- * of threads; so it is silent about it. */
+ * With APPROX 1 it searches from the start, and the statistics report what was skipped.  By
+ * default, a few bytes of input that request gigabytes must not take minutes: after LONG_RUN events
+ * it searches too, but skips only periods of data and ACKs without random draws, and counts their
+ * events as if they had been run.  Then no output differs, for any number of threads, so it is not
+ * reported. */
 #include "fabric_impl.h"
 
 #include "base/arithmetic.h"
@@ -29,12 +29,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Waits in events.  PERIODS_AHEAD: a flow near its end behaves otherwise (last packets, no more
- * room to fill), so the last periods are always run. */
+/* Waits in events.  PERIODS_AHEAD: a flow near its end behaves differently (last packets, no more
+ * data to fill the window), so the last periods are always simulated. */
 enum { FIRST_WAIT = 4096, MOST_WAIT = 1 << 24, PERIODS_AHEAD = 2 };
 
-/* Unasked: no search before this many events (0.2 s), nor of states and flows of more than this many
- * words: a vain search then costs some hundredths of the time. */
+/* By default: no search before this many events (0.2 s), nor for states and flows of more than this
+ * many words: a futile search then costs a few per cent of the time. */
 enum { LONG_RUN = 1 << 22, MOST_WORDS = 1 << 14 };
 
 /* ---- a state in words ---- */
@@ -57,8 +57,8 @@ static void put_frame(const fab *f, orr_buf *b, uint32_t id)
                (uint64_t)m->asks_ack << 1 | m->pauses);
     if (m->flow == FAB_NONE)
         return;
-    /* Counted from what is acknowledged, as all bytes of a state: only so does a state come
-     * back. */
+    /* Relative to what is acknowledged, like all bytes of a state: otherwise a state could not
+     * recur. */
     put(b, m->sequence - f->flows[m->flow].acked);
     put(b, m->payload);
 }
@@ -98,7 +98,7 @@ static void put_port(const fab *f, orr_buf *b, uint32_t port)
         put_queue(f, b, &f->queues[(size_t)port * FAB_CLASSES + i], i);
 }
 
-/* When, and how many events its host has scheduled since. */
+/* Its time, and the number of events its host has scheduled since. */
 static void put_event(const fab *f, orr_buf *b, uint32_t id)
 {
     if (id == FAB_NO_EVENT) {
@@ -127,15 +127,14 @@ static void put_flow(const fab *f, orr_buf *b, uint32_t id)
     put(b, w->expected - w->acked);
     put(b, ahead(f, w->next_at));
     put(b, ahead(f, w->nack_at));
-    put(b, w->nack_at > f->now ? w->last_nacked - w->acked : 0); /* else nobody asks for it */
+    put(b, w->nack_at > f->now ? w->last_nacked - w->acked : 0); /* else it is not used */
     put(b, (uint64_t)w->timeouts << 32 | (uint64_t)w->is_listed << 3 | (uint64_t)w->is_open << 2 |
                (uint64_t)w->is_due << 1 | w->has_arrived);
-    if (f->config.ack_interval > 1 || f->config.back_to_zero) { /* else chunks mean nothing */
+    if (f->config.ack_interval > 1 || f->config.back_to_zero) { /* else chunks have no meaning */
         put(b, w->expected % f->config.chunk);
         put(b, w->expected % (f->config.ack_interval ? f->config.ack_interval : 1));
     }
-    /* The timer counts from what was heard last; when its event looks at that is nothing to
-     * anybody. */
+    /* The timer counts from the last feedback; when its event checks that does not matter. */
     put(b, w->heard_at ? f->now - w->heard_at + 1 : 0);
     if (!w->heard_at)
         put_event(f, b, w->timeout);
@@ -148,7 +147,7 @@ static bool has_memory(fab *f, bool is_there)
     return is_there;
 }
 
-/* False: some flow is about to start, or there is no memory, and the run ends. */
+/* False: some flow is about to start, or out of memory, and the run ends. */
 static bool describe(fab *f, orr_buf *b)
 {
     b->len = 0;
@@ -189,7 +188,7 @@ static bool remember(fab *f, fab_approx *a)
     return true;
 }
 
-/* How often the period fits in before a flow comes near its end. */
+/* Number of periods before a flow comes near its end. */
 static uint64_t periods_of_flows(const fab *f, const fab_approx *a)
 {
     uint64_t periods = UINT64_MAX;
@@ -205,8 +204,8 @@ static uint64_t periods_of_flows(const fab *f, const fab_approx *a)
     return periods == UINT64_MAX ? 0 : periods;
 }
 
-/* Timers of flows are no part of the state: they only look whether something was heard.  But they are
- * events, and unasked each of those is counted. */
+/* Timers of flows are not part of the state: they only check for feedback.  But they are events,
+ * and by default each of those is counted. */
 static bool moves_along(const fab_approx *a, uint8_t kind)
 {
     return kind == FAB_EV_ARRIVE || kind == FAB_EV_END || kind == FAB_EV_WAKE ||
@@ -218,7 +217,7 @@ static bool is_dropped(const fab_approx *a, uint8_t kind)
     return kind == FAB_EV_DEAD && a->is_asked;
 }
 
-/* The first thing that comes from outside, in ticks. */
+/* The first external event, in ticks. */
 static uint64_t first_outside(const fab *f, const fab_approx *a, size_t count)
 {
     const orr_event_line *l = f->line;
@@ -231,7 +230,7 @@ static uint64_t first_outside(const fab *f, const fab_approx *a, size_t count)
     return first;
 }
 
-/* ---- passing over ---- */
+/* ---- skipping ---- */
 
 static void move_frame(fab *f, uint32_t id, uint64_t ticks, const uint64_t *steps)
 {
@@ -336,7 +335,7 @@ static void move_all(fab *f, fab_approx *a, const jump *j)
     f->last_arrival += j->ticks;
 }
 
-/* Nothing went wrong, so there is nothing to tell: not how often, nor because of whom. */
+/* Nothing went wrong in the period, so that skipping it hides nothing. */
 static bool is_smooth(const fab_figures *g, const fab_figures *b)
 {
     return g->pauses == b->pauses && g->resumes == b->resumes && g->marked == b->marked &&
@@ -344,7 +343,7 @@ static bool is_smooth(const fab_figures *g, const fab_figures *b)
            g->retransmitted_bytes == b->retransmitted_bytes;
 }
 
-/* The state is that of begun_at.  False: there is no room for even one more period. */
+/* The state equals that at begun_at.  False: no room for even one more period. */
 static bool pass_over(fab *f, fab_approx *a)
 {
     const uint64_t period = f->now - a->begun_at;
@@ -361,7 +360,7 @@ static bool pass_over(fab *f, fab_approx *a)
     j.periods = orr_min_u64(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
     j.periods = orr_min_u64(j.periods, (FAB_LATE - 1) / period);
     j.ticks = j.periods * period;
-    for (uint32_t i = 0; i < f->flow_count; i++) /* from what it had to how far it goes */
+    for (uint32_t i = 0; i < f->flow_count; i++) /* from its previous value to its progress */
         a->acked[i] = f->flows[i].is_used ? (f->flows[i].acked - a->acked[i]) * j.periods : 0;
     if (j.periods)
         move_all(f, a, &j);
@@ -385,7 +384,7 @@ void fab_approx_choose(fab *f)
 {
     fab_approx *a = f->approx;
     uint64_t most = 0;
-    if (a->anchor != FAB_NONE) { /* it has been looked at for long enough */
+    if (a->anchor != FAB_NONE) { /* it has been tried for long enough */
         stop_looking(a, false);
         return;
     }
@@ -410,7 +409,7 @@ void fab_approx_look(fab *f)
             stop_looking(a, false);
             return;
         }
-        /* a period has about as many events as there are frames, times the hops they take */
+        /* a period has about as many events as there are frames, times their hops */
         a->wait = 64 * (a->before.len / sizeof(uint64_t)) + FIRST_WAIT;
         a->compare = events;
         a->tries = 0;
@@ -422,13 +421,13 @@ void fab_approx_look(fab *f)
         stop_looking(a, false);
         return;
     }
-    /* a little later each time, or a period might always be missed by the same part of it */
+    /* a little later each time, or the comparison might always hit the same part of a period */
     a->compare = events + a->after.len / (16 * sizeof(uint64_t)) + a->tries++;
     if (a->after.len == a->before.len && memcmp(a->after.ptr, a->before.ptr, a->after.len) == 0)
         stop_looking(a, pass_over(f, a));
 }
 
-/* ---- in words ---- */
+/* ---- explanation ---- */
 
 void fab_explain_approx(const fab *f, fab_say say, void *context)
 {
@@ -444,9 +443,9 @@ void fab_explain_approx(const fab *f, fab_say say, void *context)
     say(context, line);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
-/* What forbids it; NULL: nothing. */
+/* What prevents it; NULL: nothing. */
 static const char *forbids(const fab *f)
 {
     const orr__packet_config *c = &f->config;
@@ -494,7 +493,7 @@ orr_code fab_approx_create(fab *f, orr_error *err)
 
 orr_code fab_approx_begin(fab *f, orr_error *err)
 {
-    /* Lines of flows and of pauses are what they are; others look at how it was in between. */
+    /* Flow lines and pauses are unaffected; other observers see intermediate states. */
     const unsigned fine = FAB_HEARS_LINES | FAB_HEARS_PAUSES;
     if (f->config.approx != ORR__APPROX_LONG || f->config.counts_events || f->config.has_history ||
         (f->watch.hears & ~fine) || forbids(f))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_flows.c - flows come, from a list or from whoever asks for one, and go.
+/* fab_flows.c - start and end of flows, from a list or on request.
  *
- *     list:   by start time; one event stands for the first that has not started.  With lanes there is none: those that
+ *     list:   by start time; one event: the next flow.  With lanes there is none: those that
  *             start in a window are given to the lanes of their hosts before it (fab_start_before)
- *     asked:  starts in the instant in which it was asked for, after all else that happens then
+ *     asked:  starts in the instant of the request, after everything else in it
  *
  * rules.starts_in_two_events: a flow starts two events later, which are the reference's.  Otherwise
- * what happens does not depend on the slot of a flow, only on its number: the order in which flows
- * came (fab_flows_under_way). */
+ * results do not depend on the slot of a flow, only on its number: the order of creation
+ * (fab_flows_under_way). */
 #include "fabric_impl.h"
 
 #include <inttypes.h>
@@ -61,8 +61,8 @@ static uint32_t make_flow(fab *f, const fab_send_request *r)
     return id;
 }
 
-/* Such a flow ends the run, or waits for a repair; what goes before it is the same with any
- * lanes. */
+/* Such a flow ends the run, or waits for a repair; everything before it is the same with any number
+ * of lanes. */
 static bool may_not_start(const fab *f, const fab_flow *w)
 {
     fab_path path;
@@ -70,7 +70,7 @@ static bool may_not_start(const fab *f, const fab_flow *w)
            !fab_find_path(f, w->src, w->dst, &path);
 }
 
-/* Whoever runs the sender's host lets it start. */
+/* The lane of the sender's host starts it. */
 static bool start_at(fab *f, uint32_t flow, uint64_t at, uint64_t order)
 {
     const fab_flow *w = &f->flows[flow];
@@ -78,7 +78,7 @@ static bool start_at(fab *f, uint32_t flow, uint64_t at, uint64_t order)
     const uint32_t event = fab_wheel_new(wheel, FAB_EV_START, flow);
     if (event == FAB_NO_EVENT)
         return false;
-    if (f->lanes) { /* in a window nobody makes anything that others use */
+    if (f->lanes) { /* in a window nothing shared may be created */
         fab_need_routes(f, w->src);
         fab_need_routes(f, w->dst);
         if (may_not_start(f, w))
@@ -95,14 +95,14 @@ static bool start_now(fab *f, uint32_t flow)
     return start_at(f, flow, f->now, fab_global_order(f));
 }
 
-/* A few bytes of input must not ask for days. */
+/* A few bytes of input must not request days of simulation. */
 static bool is_too_long(const fab *f, uint64_t bytes)
 {
     const uint64_t most = f->rules.most_packets;
     return most && bytes > 0 && (bytes - 1) / most >= f->config.payload;
 }
 
-/* end: what sends, a rank or a host. */
+/* end: the kind of sender, a rank or a host. */
 static orr_code fail_length(
     const fab *f, const char *end, const fab_send_request *r, const orr_where *at, orr_error *err)
 {
@@ -125,7 +125,7 @@ orr_code fab_send(fab *f, const fab_send_request *r, orr_error *err)
     fab_looks_arm(f);
     const bool has_memory = start_now(f, id);
     if (f->is_in_event)
-        f->now = now; /* the clock may have no name for the time of the event that runs */
+        f->now = now; /* the clock may be unable to represent the time of the running event */
     return has_memory ? ORR_OK : orr_no_memory(err);
 }
 
@@ -172,8 +172,9 @@ orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err)
     qsort_r(f->list.order, f->list.count, sizeof *f->list.order, by_start, l->lines);
     f->list.base = fab_global_order(f);
     f->line->order += l->count;
-    f->under_way = f->list.count;               /* so that the run goes on until all are done */
-    fab_looks_arm_silent(f, fab_next_start(f)); /* before any window: none must go beyond a look */
+    f->under_way = f->list.count; /* so that the run continues until all are done */
+    /* before any window: none must extend beyond a sample */
+    fab_looks_arm_silent(f, fab_next_start(f));
     return ORR_OK;
 }
 
@@ -235,7 +236,7 @@ void fab_start_before(fab *f, uint64_t end)
     }
 }
 
-/* ---- flows under way ---- */
+/* ---- active flows ---- */
 
 int fab_by_number(const void *a, const void *b, void *flows)
 {
@@ -281,8 +282,8 @@ uint64_t fab_flow_ideal(const fab *f, const fab_flow *w)
     if (!fab_find_path(f, w->src, w->dst, &path))
         return 0;
     const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
-    /* 48 bytes of headers each, which no packet has (packet-network.md 6.2): the ideal is a formula
-     * that makes runs comparable, whatever their congestion control adds. */
+    /* 48 bytes of headers each, which no packet has (packet-network.md 6.2): the ideal is a fixed
+     * formula that makes runs comparable, whatever their congestion control adds. */
     uint64_t bytes = w->size + packets * 48;
     if (f->rules.narrows_ideal)
         bytes &= UINT32_MAX;
@@ -308,7 +309,7 @@ void fab_flow_report_done(fab *main, const fab_flow_end *end)
         fab_fail(main, ORR_ENOMEM, "out of memory");
     if (w->sent)
         w->sent(w->context, end->token);
-    /* The sender hears first, then the receiver (packet-network.md 6.1). */
+    /* The sender is notified first, then the receiver (packet-network.md 6.1). */
     if (main->rules.tells_receiver_at_ack && w->arrived)
         w->arrived(w->context, end->token);
 }

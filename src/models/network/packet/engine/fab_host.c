@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_host.c - hosts: flows, their NICs, receivers and senders (packet-network.md 6).
  *
- * The state of a flow at its receiver lies beside that at its sender, and a frame on its way keeps
- * both alive.  The frame that brought data goes back as its ACK. */
+ * Sender and receiver state of a flow are stored together, and a frame in flight keeps both alive.
+ * The frame that carried data returns as its ACK. */
 #include "fabric_impl.h"
 
-/* TRANSPORT selective: the receiver keeps what comes out of order, and only what
- * is lost is sent again.
+/* TRANSPORT selective: the receiver keeps packets that arrive out of order, and only
+ * lost ones are retransmitted.
  *
  *     packets:  0 1 2 3 4 5 6 7        expected = 2: all before it have arrived
- *     got:      1 1 0 1 1 1 0 0        each ACK tells of one packet and of expected
+ *     got:      1 1 0 1 1 1 0 0        each ACK carries one packet number and expected
  *
  * To its sender a packet is unsent, in flight, lost (to be sent again) or acknowledged.  It becomes
  * lost
  *   - when a NACK says so: a switch has cut it to its header (TRIMMING);
- *   - when a packet that many places after it was acknowledged: three if the packets of a flow stay in
- *     order, more if they are spread over several routes.  That counts once a packet; what was sent again is only lost
+ *   - when a packet far enough after it was acknowledged: three if the packets of a flow stay in
+ *     order, more if spread over several routes.  Once per packet; a retransmission is only lost
  *     if a packet that left later, by a round trip if routes differ, has been acknowledged;
  *   - when the timer says so.
- * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are told
- * of. Cost: O(1) a packet, amortised. */
+ * Invariants: in_flight is the bytes of the packets in flight; packets before `settled` are
+ * acknowledged. Cost: O(1) per packet, amortised. */
 
 enum { IN_ORDER = 3, SPREAD = 128 };
 
@@ -67,7 +67,7 @@ void fab_selective_forget(fab_flow *w)
     w->is_selective = false;
 }
 
-/* The receiver: the packet has arrived, and maybe what was missing before others. */
+/* The receiver: the packet has arrived, and possibly fills a gap before others. */
 static void selective_take(fab *f, fab_flow *w, const fab_frame *data)
 {
     const uint64_t count = packets_of(f, w);
@@ -143,7 +143,7 @@ static void settle(const fab *f, fab_flow *w, uint64_t packet)
     r->missing_count--;
 }
 
-/* What is missing before packets that were acknowledged. */
+/* Declares packets lost that are missing before acknowledged ones. */
 static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
 {
     fab_resend *r = w->repeat;
@@ -160,7 +160,7 @@ static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
         r->recovered = limit;
 }
 
-/* In an ACK, payload is the number of the packet it tells of. */
+/* In an ACK, payload is the number of the acknowledged packet. */
 static void selective_acked(fab *f, fab_flow *w, const fab_frame *ack)
 {
     fab_resend *r = w->repeat;
@@ -185,23 +185,22 @@ static void selective_all_again(const fab *f, fab_flow *w)
     w->repeat->recovered = sent_packets(f, w);
 }
 
-/* Which flow of a NIC sends next (packet-network.md 6.5), without looking at all of
+/* Which flow of a NIC sends next (packet-network.md 6.5), without scanning all of
  * them.
  *
- *     place:   0 1 2 3 4 5 ...   flows in the order in which they came
+ *     place:   0 1 2 3 4 5 ...   flows in order of creation
  *     listed:  the flow is in the list of the reference
- *     ready:   bytes are left, the window has room and the time next_at has come; one set a class
- *     done:    everything is acknowledged; the flow still stands in the list
+ *     ready:   bytes are left, the window has room and next_at has passed; one set per class
+ *     done:    everything is acknowledged; the flow is still in the list
  *
- * The reference goes round the list from the flow served last and takes the first that may send; on
- * its way it notes the flows that are done, removes all those after the first of them, and moves
- * the others up.  Here nobody moves: a place is given up, and the order of the places is the order
- * of the list.  What the reference keeps is the number of the flow served last.  As long as that
- * flow stands where it stood, its place says the same; when the list has shrunk and nobody was
- * served, the number is what counts (last_is_number), and is looked up. Flows that are not due
- * stand in a heap by next_at; they become due when the NIC looks. Cost: a choice touches a few
- * words, however many flows there are; places are given out again when half of them are empty, so
- * that a flow moves once on average. */
+ * The reference scans the list round-robin from the flow served last and takes the first that may
+ * send; on the way it finds flows that are done, removes all those after the first of them, and
+ * moves the others up.  Here flows do not move: a place is freed, and the order of places is the
+ * order of the list.  The reference remembers the index of the flow served last.  As long as that
+ * flow has not moved, its place is equivalent; when the list has shrunk and no flow was served, the
+ * index counts (last_is_number), and is looked up. Flows that are not due are in a heap by next_at;
+ * they become due when the NIC checks. Cost: a choice touches a few words, however many flows there
+ * are; places are compacted when half of them are empty, so that a flow moves once on average. */
 
 void fab_nic_fini(fab_nic *n)
 {
@@ -278,7 +277,7 @@ static bool is_window_bound(const fab *f, const fab_flow *w)
 {
     if (!w->window)
         return false;
-    /* a whole packet must fit; windows of a packet or two are where that matters */
+    /* a whole packet must fit; this matters for windows of a packet or two */
     if (w->counts_flight)
         return w->in_flight && w->in_flight + f->config.payload > w->window;
     uint64_t window = w->window;
@@ -302,7 +301,7 @@ static void note_ready(fab_nic *n, const fab_flow *w)
         fab_places_remove(&n->ready[w->class], w->place);
 }
 
-/* The flow served last may go, or change its number: from now on the number counts. */
+/* The flow served last may be removed, or change its index: from now on the index counts. */
 static void remember_number(fab_nic *n)
 {
     if (!n->last_is_number)
@@ -341,7 +340,7 @@ static void nic_pace(fab *f, uint32_t flow, uint64_t known_until)
 
 /* ---- the list ---- */
 
-/* Places without gaps; nobody's turn changes. */
+/* Compacts the places; the round-robin position does not change. */
 static void close_gaps(fab *f, fab_nic *n)
 {
     uint32_t kept = 0, last = n->last;
@@ -395,7 +394,7 @@ static bool nic_add(fab *f, fab_nic *n, uint32_t flow)
     return true;
 }
 
-/* The number of the flow served last stays. */
+/* The index of the flow served last stays. */
 static void nic_clear(fab *f, fab_nic *n)
 {
     remember_number(n);
@@ -435,7 +434,7 @@ static void become_due(fab *f, fab_nic *n)
     }
 }
 
-/* From place `at` on, flows that are done leave the list. */
+/* From place `at` on, finished flows leave the list. */
 static void remove_done(fab *f, fab_nic *n, uint32_t at)
 {
     for (; (at = fab_places_first(&n->done, at, n->places)) != FAB_NO_PLACE; at++) {
@@ -451,7 +450,7 @@ static void remove_done(fab *f, fab_nic *n, uint32_t at)
     }
 }
 
-/* The first place of a flow that is done and was met between `from` and `chosen`, going round. */
+/* The first place of a finished flow passed between `from` and `chosen`, cyclically. */
 static uint32_t first_met(const fab_nic *n, uint32_t from, uint32_t chosen)
 {
     if (chosen != FAB_NO_PLACE && chosen >= from)
@@ -469,9 +468,8 @@ static uint32_t first_to_ask(const fab_nic *n)
     return next != FAB_NO_PLACE ? next : fab_places_first(&n->listed, 0, n->places);
 }
 
-/* Flows that are done go, from the first one met.  The reference removes even the one it has
- * chosen, if that is done and sends again all the same; then the number of it names the flow that
- * follows. */
+/* Removes finished flows, from the first one passed.  The reference removes even the chosen one, if
+ * it is finished and retransmits all the same; then its index refers to the following flow. */
 static uint32_t tidy_up(fab *f, fab_nic *n, uint32_t met, uint32_t chosen)
 {
     if (chosen == FAB_NO_PLACE)
@@ -505,7 +503,7 @@ static uint32_t nic_choose(fab *f, fab_port *p)
         return FAB_NONE;
     n->last = chosen;
     n->last_is_number = false;
-    if (chosen + 1 < n->places) { /* it is next, most likely, and has left the caches */
+    if (chosen + 1 < n->places) { /* most likely next, and no longer cached */
         __builtin_prefetch(&f->flows[n->flows[chosen + 1]]);
         __builtin_prefetch(&f->flows[n->flows[chosen + 1]].highest);
     }
@@ -517,8 +515,7 @@ static bool nic_next(const fab *f, const fab_nic *n, uint64_t *at)
     if (n->paced_count == 0)
         return false;
     if (f->rules.hides_paced_flows && n->paced_count < n->count)
-        /* one that is due, but held back by something else, hides the others (packet-network.md 14
-         * row 16) */
+        /* one that is due but blocked otherwise hides the others (packet-network.md 14 row 16) */
         return false;
     *at = time_of(f, n->paced[0]);
     return *at > f->now;
@@ -528,7 +525,7 @@ enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 }
 
 /* ---- rates ---- */
 
-/* The window may follow the rate. */
+/* The window may depend on the rate. */
 static void rate_has_changed(fab *f, uint32_t flow)
 {
     if (f->config.var_window)
@@ -549,7 +546,7 @@ static void wake_at(fab *f, fab_port *p, uint64_t at)
         fab_after(f, at > f->now ? at - f->now : 0, FAB_EV_WAKE, fab_port_of(f, p));
 }
 
-/* A flow may send earlier than the NIC would look (packet-network.md 8.2). */
+/* A flow may send earlier than the NIC would check (packet-network.md 8.2). */
 static void wake_by(fab *f, fab_port *p, uint64_t at)
 {
     fab_nic *n = &f->nics[p->nic];
@@ -583,7 +580,7 @@ static uint32_t swapped_ports(const fab_flow *w)
 
 static void arm_timeout(fab *f, uint32_t flow);
 
-/* The entropy of a packet: switches hash it, so that packets of one flow can take different
+/* The entropy value of a packet: switches hash it, so that packets of one flow can take different
  * routes (LOAD_BALANCE). */
 static uint16_t choose_entropy(const fab *f, fab_flow *w)
 {
@@ -672,14 +669,14 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
     }
 }
 
-/* A pause holds no pause frames, or hosts that pause each other would wait forever; the reference
- * holds them, too. */
+/* Pauses do not block pause frames, or hosts that pause each other would deadlock; in the reference
+ * they do. */
 static bool is_never_held(const fab *f, uint32_t frame)
 {
     return f->frames[frame].kind == FAB_FRAME_PFC && !f->rules.holds_all_acks;
 }
 
-/* The class whose pause holds back the ACK that is next; to the reference all are of
+/* The class whose pause blocks the next ACK; in the reference all are of
  * class 3. */
 static inline unsigned class_of_acks(const fab *f, const fab_nic *n)
 {
@@ -688,7 +685,7 @@ static inline unsigned class_of_acks(const fab *f, const fab_nic *n)
     return f->frames[n->ack_head].class;
 }
 
-/* ACKs of the highest class overtake data that passes through a host, as they do in switches. */
+/* ACKs of the highest class overtake data forwarded by a host, as in switches. */
 static void queue_reply(fab *f, fab_nic *n, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -720,12 +717,12 @@ static bool send_ack_waiting(fab *f, fab_port *p, fab_nic *n)
         fab_tell_frame(f, p, &f->frames[frame], FAB_FRAME_DEQUEUED, 0);
     p->bytes_sent += f->frames[frame].size;
     if (f->rules.forwards_in_turn && f->frames[frame].kind == FAB_FRAME_DATA)
-        n->has_forwarded = true; /* an ACK is nobody's turn */
+        n->has_forwarded = true; /* an ACK does not count as a turn */
     fab_port_transmit(f, p, frame);
     return true;
 }
 
-/* Nobody may send now: look again when the first may. */
+/* No flow may send now: wake up when the first may. */
 static void sleep_until_next(fab *f, fab_port *p, const fab_nic *n)
 {
     uint64_t at;
@@ -733,8 +730,7 @@ static void sleep_until_next(fab *f, fab_port *p, const fab_nic *n)
         wake_at(f, p, at);
 }
 
-/* Of what passes through and its own a host sends a packet each; or what passes through could keep
- * it waiting. */
+/* A host alternates between forwarded packets and its own, or forwarded ones could starve it. */
 static bool is_own_turn(const fab *f, const fab_nic *n)
 {
     return n->has_forwarded && n->ack_head != FAB_NONE &&
@@ -767,7 +763,7 @@ void fab_host_try(fab *f, fab_port *p)
         fab_port_await(f, p);
 }
 
-/* False: there is no route now; the flow stands at the first NICs of its hosts. */
+/* False: there is no route now; the flow is assigned to the first NICs of its hosts. */
 static bool choose_nics(fab *f, fab_flow *w)
 {
     const uint32_t from = fab_nic_towards(f, w->src, w->dst, own_ports(w), NET_ECMP_HOST_SEED);
@@ -778,7 +774,7 @@ static bool choose_nics(fab *f, fab_flow *w)
     return has_route;
 }
 
-/* With L2_BACK_TO_ZERO whole chunks are acknowledged: can the window be filled before one is
+/* With L2_BACK_TO_ZERO whole chunks are acknowledged: can the window fill before one is
  * complete? */
 static bool can_fill_chunk(const fab *f, const fab_flow *w)
 {
@@ -788,8 +784,8 @@ static bool can_fill_chunk(const fab *f, const fab_flow *w)
            w->size <= reach || f->config.chunk <= reach;
 }
 
-/* What its connection has to send first is not out yet.  A slot may have gone to another flow
- * since. */
+/* Earlier messages of its connection are still being sent.  A slot may have been reused by another
+ * flow. */
 static bool waits_its_turn(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
@@ -871,7 +867,7 @@ static orr_code take_nic(fab *f, uint32_t flow, orr_error *err)
     return ORR_OK;
 }
 
-/* All flows of all hosts take the NICs that the new routes give them (packet-network.md 9). */
+/* Reassigns all flows of all hosts to the NICs of the new routes (packet-network.md 9). */
 orr_code fab_host_redistribute(fab *f, orr_error *err)
 {
     uint32_t *flows;
@@ -888,7 +884,7 @@ orr_code fab_host_redistribute(fab *f, orr_error *err)
     return code;
 }
 
-/* A host that passes packets on puts them before its own (packet-network.md 14 row 13). */
+/* A forwarding host puts forwarded packets before its own (packet-network.md 14 row 13). */
 void fab_host_forward(fab *f, uint32_t node, uint32_t frame)
 {
     const uint32_t out_port = fab_route(f, node, &f->frames[frame]);
@@ -932,9 +928,9 @@ static void send_reply(fab *f, uint32_t frame, fab_frame_kind kind)
     fab_host_try(f, p);
 }
 
-/* What comes in order is acknowledged; in the reference from the first interval on, every packet
- * (packet-network.md 14 row 4).  A packet that fills the window asks for it: else a window smaller
- * than the interval would wait for the timer. */
+/* In-order data is acknowledged; in the reference every packet after the first interval
+ * (packet-network.md 14 row 4).  A packet that fills the window requests an ACK: otherwise a window
+ * smaller than the interval would wait for the timer. */
 static bool wants_ack(const fab *f, const fab_flow *w, const fab_frame *m, uint64_t gained)
 {
     const uint64_t interval = f->config.ack_interval;
@@ -972,7 +968,7 @@ static void tell_arrival(fab *f, uint32_t flow)
 
 static void make_nic_pause(fab *f, const fab_flow *w);
 
-/* Only its header came: the sender need not wait for a timer. */
+/* Only its header arrived: NACK it, so that the sender need not wait for a timer. */
 static void receive_trimmed(fab *f, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -986,9 +982,8 @@ static void receive_trimmed(fab *f, uint32_t frame)
     send_reply(f, frame, FAB_FRAME_NACK);
 }
 
-/* A sender that goes back to the start of a chunk sends packets that begin elsewhere than the first
- * ones did: one may begin with what is known.  The reference takes it for one that was there
- * before. */
+/* A sender that goes back to the start of a chunk sends packets with other boundaries than before:
+ * one may begin with known bytes.  The reference treats it as a duplicate. */
 static inline bool brings_next(const fab *f, const fab_flow *w, const fab_frame *m)
 {
     return m->sequence == w->expected ||
@@ -1029,9 +1024,9 @@ static void receive_data(fab *f, uint32_t frame)
 
 /* ---- the sender (packet-network.md 6.4) ---- */
 
-/* Written down, forgotten by the receiver, told to those who wait; in this order (packet-network.md
- * 6.1).  Of what is not the sender's nothing is touched in a window, and the receiver forgets
- * nothing (rules.forgets_receiver: it does): it cannot know, and answers what was sent twice. */
+/* Recorded, dropped by the receiver, reported to waiters; in this order (packet-network.md 6.1).
+ * In a window nothing outside the sender is modified, and the receiver keeps its state (except with
+ * rules.forgets_receiver): it cannot know, and answers duplicates. */
 static void complete(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
@@ -1066,8 +1061,8 @@ static void receive_ack(fab *f, uint32_t frame)
         f->config.back_to_zero ? m.sequence - m.sequence % f->config.chunk : m.sequence;
     if (sequence > w->acked)
         w->acked = sequence;
-    /* The last ACK counts whole, or a size that is no multiple of the chunk would never
-     * be done. */
+    /* The last ACK counts in full, or a size that is not a multiple of the chunk would never
+     * complete. */
     if (f->rules.completes_chunks && m.sequence >= w->size)
         w->acked = w->size;
     if (w->is_selective)
@@ -1078,7 +1073,7 @@ static void receive_ack(fab *f, uint32_t frame)
         fab_tell_mark(f, m.flow);
     if (w->acked >= w->size)
         complete(f, m.flow);
-    w = &f->flows[m.flow]; /* others may have been made */
+    w = &f->flows[m.flow]; /* flows may have been reallocated */
     if (m.kind == FAB_FRAME_NACK && !w->is_selective)
         w->sent = w->acked;
     else if (f->rules.skips_acked && w->sent < w->acked)
@@ -1113,16 +1108,15 @@ void fab_host_receive(fab *f, uint32_t frame)
 
 enum { MOST_TIMEOUTS = 64, MOST_DOUBLINGS = 6 };
 
-/* What can stand before a packet on its way: a buffer; or the queues of some switches if they have
- * a limit. */
+/* Bytes that can be queued ahead of a packet in flight: a buffer; or the limited queues of some
+ * switches. */
 static uint64_t standing_bytes(const fab *f)
 {
     const uint64_t buffer = f->config.buffer_mib << 20, queues = 8 * f->config.queue_limit;
     return !queues || buffer < queues ? buffer : queues;
 }
 
-/* Four times the base round trip and what full queues can add, at least 100 us; twice that each
- * time. */
+/* Four times the base RTT plus what full queues can add, at least 100 us; doubled each time. */
 static uint64_t timeout_of(const fab *f, const fab_flow *w)
 {
     const uint64_t drain = fab_transmission_time(f, standing_bytes(f), w->line_rate);
@@ -1131,7 +1125,7 @@ static uint64_t timeout_of(const fab *f, const fab_flow *w)
     return (some > least ? some : least) << doublings;
 }
 
-/* The last of many timeouts ends the run, which concerns all. */
+/* The last of many timeouts ends the run, which is a global event. */
 static void set_timer(fab *f, uint32_t flow, uint64_t ticks)
 {
     fab_flow *w = &f->flows[flow];
@@ -1147,9 +1141,9 @@ static void arm_timeout(fab *f, uint32_t flow)
         set_timer(f, flow, timeout_of(f, w));
 }
 
-/* The timer counts from the latest ACK or NACK, but is not set again for each of them: when it
- * expires it looks whether one has come.  So a flow has one pending event, and not one for each
- * packet of the last millisecond. */
+/* The timer counts from the latest ACK or NACK, but is not rescheduled for each of them: when it
+ * expires it checks whether one has arrived.  So a flow has one pending event, not one per packet
+ * of the last millisecond. */
 static bool has_heard(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
@@ -1169,7 +1163,7 @@ void fab_host_timeout(fab *f, uint32_t flow)
     if (has_heard(f, flow))
         return;
     if (!w->is_listed || (p->paused >> w->class & 1)) {
-        arm_timeout(f, flow); /* nothing is lost because somebody waits */
+        arm_timeout(f, flow); /* waiting for a turn is not a loss */
         w->timeouts += !w->is_listed;
         fab_watch_for_stall(f);
         f->end.is_stopped |= f->end.is_stalled |= w->timeouts > MOST_TIMEOUTS;
@@ -1191,16 +1185,16 @@ void fab_host_timeout(fab *f, uint32_t flow)
     fab_host_try(f, p);
 }
 
-/* ---- pauses that a NIC makes (NIC_TOTAL_PAUSE_TIME) ---- */
+/* ---- pauses sent by a NIC (NIC_TOTAL_PAUSE_TIME) ---- */
 
-/* They are counted once a host, at its first NIC. */
+/* They are counted once per host, at its first NIC. */
 fab_nic *fab_host_pauser(fab *f, uint32_t port)
 {
     const fab_node *host = &f->nodes[f->ports[port].node];
     return &f->nics[f->ports[f->ports_of[host->first_port]].nic];
 }
 
-/* Before all that is no pause frame; with rules.holds_all_acks it waits for its turn. */
+/* Before everything except pause frames; with rules.holds_all_acks it waits for its turn. */
 static void queue_nic_pfc(fab *f, fab_nic *n, uint32_t frame)
 {
     uint32_t *at = &n->ack_head;
@@ -1254,8 +1248,8 @@ void fab_host_pause_ends(fab *f, uint32_t port)
     (void)fab_after(f, NIC_READY_NS * f->unit, FAB_EV_NIC_READY, port);
 }
 
-/* A pause frame says for how long it holds.  The reference holds until it is told otherwise, and so
- * forever if that frame is lost; here it is twice as long as the host will want. */
+/* A pause frame carries its duration.  The reference pauses until told otherwise, and so forever if
+ * that frame is lost; here it lasts twice as long as the host needs. */
 void fab_host_pause_came(fab *f, fab_port *p)
 {
     if (f->rules.host_pauses_expire)

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_lanes.c - parts of a network that run at the same time, in windows.
+/* fab_lanes.c - parts of a network that run in parallel, in windows.
  *
- *     lane 0:  ####.##|   |######.|  #  |###...     a window: events before its end, each lane its own
+ *     lane 0:  ####.##|   |######.|  #  |###...     a window: each lane runs its own events
  *     lane 1:  ##.####|   |#..####|     |######     between windows, one thread: frames move to other lanes, listeners
- *     all:            |ooo|       |o o o|           are notified; then, if it concerns all, one instant event by event
+ *     all:            |ooo|       |o o o|           are notified; then global events, one by one
  *
- * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with a
- * calendar, free frames and figures of its own; ports, frames and flows are shared, and each field
- * is written by one lane.  What leaves a lane arrives after the delay of a link, so lanes need not
- * look at each other for the shortest such delay.
+ * A lane is a set of nodes, mostly hosts with their switch, and a copy of the fabric with its own
+ * calendar, free frames and statistics; ports, frames and flows are shared, and each field is
+ * written by one lane.  A frame that leaves a lane arrives after the delay of a link, so lanes are
+ * independent for the shortest such delay (the lookahead).
  *
- * A flow that is done is noted by its lane; lines of fct.txt, figures and those
- * who listen (triggers, the simulator) are notified between windows, in the order of the whole
- * network.  What listeners start happens in the same instant at the earliest, after all else of
- * it, so a window must not go beyond an instant in which they are notified.  That instant is known one
- * link delay before: a frame with which a flow may be done is noted when it gets onto the wire
+ * A completed flow is recorded by its lane; lines of fct.txt, statistics and
+ * listeners (triggers, the simulator) are updated between windows, in the global order.  What
+ * listeners start happens in the same instant at the earliest, after everything else in it, so a
+ * window must not extend beyond an instant in which they are notified.  That instant is known one
+ * link delay before: a frame that may complete a flow is recorded when it is put on the wire
  * (fab_lanes_watch).  Flows start in the lanes of their hosts; those of a list are given to them
  * before a window.
  *
- * What concerns all (failures, repairs, looks at fixed times, the end: of a time, by many timeouts,
- * by the last flow) is done event by event in the order of the whole network while no lane runs.
+ * Global events (failures, repairs, samples at fixed times, the end: by time, by many timeouts, by
+ * the last flow) run one by one in the global order while no lane runs.
  *
  * Why results do not depend on lanes: what a node does in one instant is ordered by fab_tie,
- * whoever runs it, and no node acts on another but over a wire.  Where several lanes have something
- * for all, it is put in order between windows (notifications, lines of pfc.txt) or nothing depends on its
- * order (flows that are freed: their places mean nothing).
+ * whichever lane runs it, and nodes interact only over wires.  Global effects of several lanes are
+ * sorted between windows (notifications, lines of pfc.txt), or their order does not matter (freed
+ * flows: their slots have no meaning).
  *
  * Cost: a window costs two barriers, some microseconds; where windows have few
  * events, one thread runs the lanes one after the other. */
@@ -36,12 +36,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A window of this many events is worth a barrier; builds that look for races say 0. */
+/* A window of this many events is worth a barrier; race-detection builds use 0. */
 #ifndef FAB_EVENTS_THAT_PAY
 #define FAB_EVENTS_THAT_PAY 256
 #endif
 
-/* A frame on its way to another lane. */
+/* A frame in flight to another lane. */
 typedef struct fab_crossing {
     fab_flight flight;
     uint32_t port;
@@ -53,40 +53,40 @@ typedef struct fab_pause_line {
     bool pauses;
 } fab_pause_line;
 
-/* A flow is done, or all of it has arrived. */
+/* A flow has completed, or all of it has arrived. */
 typedef struct fab_news {
-    uint64_t at, order; /* of the event that brought it */
+    uint64_t at, order; /* of the event that caused it */
     fab_flow_end end;   /* of an arrival only the token */
     uint32_t length;    /* of its line in fct.txt */
     bool is_done;
 } fab_news;
 
 typedef struct fab_lane {
-    fab f;             /* first, so that the one is found from the other */
-    orr_heap stops;    /* times at which something may concern all */
-    orr_heap calls;    /* times of news that may have listeners, as these have them */
-    orr_heap ends;     /* times at which a flow of a list may be done */
-    fab_crossing *out; /* since the window began, as all below */
+    fab f;             /* first, so that a lane can be found from its fabric */
+    orr_heap stops;    /* times of possible global events */
+    orr_heap calls;    /* times of notifications with possible listeners, as seen by these */
+    orr_heap ends;     /* times at which a flow of a list may complete */
+    fab_crossing *out; /* since the window began, like everything below */
     fab_news *news;
     orr_buf lines;   /* of fct.txt */
-    uint32_t *drops; /* flows of other lanes of which a frame was dropped here */
+    uint32_t *drops; /* flows of other lanes with a frame dropped here */
     uint32_t *gone;  /* flows that may be freed */
     fab_pause_line *pauses;
     fab_flow_note *notes;
     size_t out_count, out_room, drop_count, drop_room, gone_count, gone_room;
     size_t pause_count, pause_room, note_count, note_room, news_count, news_room;
-    size_t told, told_bytes; /* of the news, and of their lines */
-    uint32_t foreign_free;   /* frames of other lanes that are free: a list */
+    size_t told, told_bytes; /* delivered notifications, and bytes of their lines */
+    uint32_t foreign_free;   /* free frames of other lanes: a list */
     uint64_t done;           /* events */
 } fab_lane;
 
-/* What every window asks of every lane, side by side. */
+/* What every window needs from every lane, stored contiguously. */
 typedef struct fab_outlook {
-    uint64_t next;       /* no event of it comes before */
-    uint64_t stop, call; /* the first of these times */
-    uint64_t first_time; /* of all three kinds */
+    uint64_t next;       /* lower bound on its next event */
+    uint64_t stop, call; /* minimum of these times */
+    uint64_t first_time; /* minimum over all three */
     size_t ends;
-    bool is_known; /* no: somebody else has done something there since */
+    bool is_known; /* false: another thread has changed it since */
 } fab_outlook;
 
 struct fab_lanes {
@@ -98,7 +98,7 @@ struct fab_lanes {
     unsigned awake_count;
     uint32_t *of_node;
     uint64_t longest; /* window, ticks */
-    uint64_t end;     /* of the window: before it */
+    uint64_t end;     /* of the window, exclusive */
     uint64_t recent;  /* events per window */
     uint32_t frames_each;
     orr_crew *crew;
@@ -113,7 +113,7 @@ static fab_lane *lane_of(fab *f)
     return (fab_lane *)f;
 }
 
-/* The simulator has whole nanoseconds: what happens between two of them it hears of at the later
+/* The simulator has whole nanoseconds: it hears of an event between two of them at the later
  * one. */
 static uint64_t heard_at(const fab *f, uint64_t at)
 {
@@ -138,8 +138,8 @@ static void set_time(fab *main, uint64_t now)
     main->line->now = main->line == &main->own_line ? now : (now + main->unit - 1) / main->unit;
 }
 
-/* Notes: what a lane writes down in a window, because it is for others.  Each lane writes its
- * own lists; nobody else looks at them before the window is over */
+/* Notes: what a lane records in a window for others.  Each lane writes its own lists; nobody else
+ * reads them before the window ends */
 
 static void expect(fab *f, orr_heap *times, uint64_t at)
 {
@@ -167,20 +167,20 @@ static bool is_heard(const fab *f, const fab_flow *w, bool is_arrival)
     return !by->hears || by->hears(by->context, w->token, is_arrival);
 }
 
-/* Can it be the last packet that its receiver waits for?  Those before it on the wire may bring one
+/* Can it be the last packet its receiver waits for?  Earlier ones on the wire may bring one
  * each. */
 static bool may_be_last(const fab *f, const fab_port *p, const fab_frame *m)
 {
     if (!f->config.selective)
         return m->is_last;
     if (p->crosses_lanes || f->nodes[m->to].port_count > 1)
-        return true; /* others bring some, too */
+        return true; /* others also bring some */
     const fab_flow *w = &f->flows[m->flow];
     const uint64_t packets = (w->size + f->config.payload - 1) / f->config.payload;
     return packets - w->gained <= (uint64_t)p->wire_count + 1;
 }
 
-/* The frame is asked before its flow, which has left the caches. */
+/* The frame is checked before its flow, which is no longer cached. */
 static bool may_bring_news(const fab *f, const fab_port *p, const fab_frame *m)
 {
     switch (m->kind) {
@@ -300,7 +300,7 @@ void fab_lanes_note_flow(fab *f, const fab_flow_note *n)
         fab_no_memory(f);
 }
 
-/* Between windows notes are put in the order of the whole network, written and delivered. */
+/* Between windows notes are sorted into the global order, written and delivered. */
 
 static void move_crossings(fab_lanes *s, fab_lane *l)
 {
@@ -329,8 +329,7 @@ static void settle_flows(fab_lanes *s, fab_lane *l)
     }
 }
 
-/* Pauses of one instant stand in the order in which their frames arrived: by the port that sent
- * them. */
+/* Pauses of one instant are in the order of arrival of their frames: by the sending port. */
 static int compare_pauses(const void *a, const void *b)
 {
     const fab_pause_line *x = a, *y = b;
@@ -400,7 +399,7 @@ static bool is_before(const fab *a, const fab *b)
     return a->now != b->now ? a->now < b->now : a->order < b->order;
 }
 
-/* NULL: all is well. */
+/* NULL: no failure. */
 static const fab *first_failure(const fab_lanes *s)
 {
     const fab *first = NULL;
@@ -412,7 +411,7 @@ static const fab *first_failure(const fab_lanes *s)
     return first;
 }
 
-/* What ends a lane ends the run; of several failures the first in time is told. */
+/* A lane's failure ends the run; of several the first in time is reported. */
 static void take_over_ends(fab_lanes *s)
 {
     fab *main = s->main;
@@ -430,7 +429,7 @@ static void take_over_ends(fab_lanes *s)
     }
 }
 
-/* The lane with the earliest notification not yet delivered; NULL: there is none. */
+/* The lane with the earliest undelivered notification; NULL: none. */
 static fab_lane *first_to_tell(const fab_lanes *s)
 {
     fab_lane *first = NULL;
@@ -445,7 +444,7 @@ static fab_lane *first_to_tell(const fab_lanes *s)
     return first;
 }
 
-/* What listeners do in the instant they are notified must not be too late. */
+/* Actions of listeners in the instant of notification must not be too late. */
 static bool is_too_late(const fab_lanes *s, const fab_news *n)
 {
     const fab_listener *by = &s->main->listener;
@@ -483,7 +482,7 @@ static void tell_news(fab_lanes *s)
     while (!s->main->end.code && (l = first_to_tell(s)) != NULL) {
         const fab_news *n = &l->news[l->told];
         if (failed && (n->at != failed->now ? n->at > failed->now : n->order > failed->order))
-            break; /* it never happened */
+            break; /* it did not happen */
         tell(s, l);
     }
     for (unsigned i = 0; i < s->awake_count; i++) {
@@ -501,19 +500,19 @@ static void settle(fab_lanes *s)
     take_over_ends(s);
 }
 
-/* Plan: who is in which lane.
+/* Plan: assignment of nodes to lanes.
  *
- * Hosts are with their switch, because most of what they send or receive goes no further than that
- * in one step.  Each lane gets an equal share of the work: of the packets that pass a node if the
- * flows are known beforehand (a sample of them is followed along its routes), otherwise of the
- * ports.  Cost: a few looks at each node and port, and the routes of some thousand flows */
+ * Hosts stay with their switch, to keep their first hop inside a lane.  Each lane gets an equal
+ * share of the work: of the packets that pass a node if the flows are known in advance (a sample of
+ * them is followed along its routes), otherwise of the ports.  Cost: linear in nodes and ports,
+ * plus the routes of some thousand flows */
 
 enum {
     MOST_LANES = 64,
     HOSTS_A_THREAD = 64,
-    PORTS_A_LANE = 96, /* and what they have on their wires: some hundred KiB */
+    PORTS_A_LANE = 96, /* with the frames on their wires: some hundred KiB */
     PIECES_THAT_PAY = 4,
-    PACKETS_THAT_PAY = 2, /* at a port, in a window */
+    PACKETS_THAT_PAY = 2, /* per port and window */
     FLOWS_FOLLOWED = 4096,
     MOST_HOPS = 64,
     PACKET_WEIGHT = 1024
@@ -523,11 +522,11 @@ typedef struct parting {
     const fab *f;
     unsigned wanted;   /* lanes */
     uint32_t *of_node; /* lane */
-    uint64_t *weights; /* by node: its share of the work; 0: it goes with another */
+    uint64_t *weights; /* by node: its share of the work; 0: it follows another */
     bool *is_home;     /* of a host */
 } parting;
 
-/* A host is with the switch of its first link, unless there are too few switches for that. */
+/* A host belongs to the switch of its first link, unless there are too few switches. */
 static uint32_t home_of(const fab *f, uint32_t node, bool are_apart)
 {
     const fab_node *n = &f->nodes[node];
@@ -537,7 +536,7 @@ static uint32_t home_of(const fab *f, uint32_t node, bool are_apart)
     return f->nodes[at].kind == ORR__HOST ? node : at;
 }
 
-/* Packets of a flow are work for all nodes on its way. */
+/* Packets of a flow are work for all nodes on its route. */
 static void follow_flow(const fab *f, const orr__flow_line *l, uint64_t *weights)
 {
     const uint64_t most = (uint64_t)1 << 32, all = l->bytes / f->config.payload + 1;
@@ -583,8 +582,8 @@ static unsigned lane_threads(const fab *f)
     return cores < most ? cores : most ? most : 1;
 }
 
-/* Nodes bring their weight to their homes.  False: homes are too few, or one of them is more than
- * half a thread too much for a thread. */
+/* Adds the weight of nodes to their homes.  False: too few homes, or one of them exceeds a thread's
+ * share by more than half. */
 static bool bring_home(const fab *f, uint64_t *weights, unsigned wanted)
 {
     uint64_t total = 0, heaviest = 0;
@@ -605,8 +604,8 @@ static bool bring_home(const fab *f, uint64_t *weights, unsigned wanted)
     return homes >= wanted && heaviest / 3 <= total / lane_threads(f) / 2;
 }
 
-/* Nodes of one kind, hosts or homes of some, or not: each lane gets neighbours in number, which are
- * neighbours in space mostly, until it is full.  What does not fit anywhere is for the last one. */
+/* Assigns nodes of one kind, homes or not: each lane gets neighbours by number, which are mostly
+ * close, until it is full.  The rest goes to the last one. */
 static void fill(const parting *p, bool are_homes, const uint64_t *room)
 {
     uint64_t before = 0;
@@ -630,8 +629,8 @@ static uint64_t sum_of(const parting *p, bool are_homes)
     return sum;
 }
 
-/* Switches without hosts are shared out first, and alike; hosts and their switches fill the lanes
- * up. */
+/* Switches without hosts are distributed first, evenly; then hosts and their switches fill the
+ * lanes. */
 static void share_out(const parting *p)
 {
     const uint64_t others = sum_of(p, false), fair = (others + sum_of(p, true)) / p->wanted + 1;
@@ -649,7 +648,7 @@ static void share_out(const parting *p)
     fill(p, true, left);
 }
 
-/* Lanes in which somebody is, numbered again. */
+/* Renumbers the non-empty lanes. */
 static unsigned count_lanes(const parting *p)
 {
     unsigned used = 0, number[MOST_LANES] = {0};
@@ -693,8 +692,7 @@ static unsigned part(const fab *f, uint32_t *of_node, unsigned wanted)
     return used;
 }
 
-/* The shortest time in which anything can get from one lane to another, or become known of a
- * host. */
+/* The minimum time for anything to get from one lane to another, or to become known at a host. */
 static uint64_t shortest_delay(const fab *f, const uint32_t *of_node)
 {
     uint64_t shortest = FAB_LATE;
@@ -706,21 +704,20 @@ static uint64_t shortest_delay(const fab *f, const uint32_t *of_node)
     return shortest;
 }
 
-/* A limit on events is a place in their one order; lanes run theirs side by side. */
+/* A limit on events is a position in the global order, which lanes do not have. */
 static bool can_be_parted(const fab *f)
 {
     return !f->rules.orders_by_schedule && !f->approx && !f->config.counts_events &&
            !(f->watch.hears & FAB_HEARS_FRAMES);
 }
 
-/* Who listens cuts windows short: so short that changing from lane to lane costs more than caches
- * save. */
+/* Listeners make windows so short that switching between lanes costs more than caches save. */
 static bool has_listeners(const fab *f)
 {
     return (f->listener.sent || f->listener.arrived) && !f->listener.hears;
 }
 
-/* Lanes that fit the caches pay on one thread, too, if each port sends some packets in a window. */
+/* Lanes that fit the caches pay even on one thread, if each port sends some packets per window. */
 static unsigned lanes_for_caches(const fab *f)
 {
     const uint32_t pieces = f->port_count / PORTS_A_LANE;
@@ -883,7 +880,7 @@ void fab_lanes_follow_routes(fab *f)
         }
 }
 
-/* Who has the first event of the instant; NULL: there is none left. */
+/* The fabric with the first event of the instant; NULL: none is left. */
 static fab *first_at(fab_lanes *s, uint64_t at)
 {
     fab *first = NULL;
@@ -913,7 +910,7 @@ static void run_for_all(fab_lanes *s, fab *f, uint32_t id)
     if (main->list.flows && main->under_way == 0)
         main->end.is_stopped = true;
     if (f == main || f->end.is_stopped ||
-        f->wheel.has_failed) /* what all do may end in any fab_lane */
+        f->wheel.has_failed) /* a global event may end in any lane */
         take_over_ends(s);
 }
 
@@ -946,7 +943,7 @@ static uint64_t run_instant(fab_lanes *s, uint64_t at)
     return done;
 }
 
-/* ---- how far ---- */
+/* ---- length of a window ---- */
 
 static bool earliest(fab_lanes *s, uint64_t *at, fab **who)
 {
@@ -977,8 +974,8 @@ bool fab_lanes_next_at(const fab *f, uint64_t *at)
     return *at < UINT64_MAX;
 }
 
-/* The time of the first event, if it comes not after the bound.  A slot that is not open says only
- * when it begins, so it is opened; nothing can come before it any more. */
+/* The time of the first event, if it is at or before the bound.  A closed slot only gives a lower
+ * bound, so it is opened; nothing earlier can be inserted any more. */
 static bool find_first(fab_lanes *s, uint64_t bound, uint64_t *at)
 {
     const uint64_t start = fab_next_start(s->main);
@@ -995,8 +992,8 @@ static bool find_first(fab_lanes *s, uint64_t bound, uint64_t *at)
     return start < UINT64_MAX && start <= bound;
 }
 
-/* The run ends with the last flow of a list, and no event later: so fewer may be done in a window
- * than there are. */
+/* The run ends with the last flow of a list, and no event later: so not all remaining flows may
+ * complete in a window. */
 static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
 {
     const uint64_t under_way = s->main->under_way;
@@ -1019,13 +1016,13 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
     return s->times[under_way - 1];
 }
 
-/* *call: when somebody may hear of something. */
+/* *call: when a listener may be notified. */
 static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint64_t *call)
 {
     uint64_t at, end = first + s->longest;
     *call = UINT64_MAX;
     if (fab_looks_may_wake(s->main, first))
-        return first; /* any lane may start it; all is at rest, so there is little to do */
+        return first; /* any lane may start it; nothing is in flight, so there is little to do */
     if (bound < UINT64_MAX)
         end = orr_min_u64(end, bound + 1);
     if (fab_wheel_peek(&s->main->wheel, &at))
@@ -1038,19 +1035,19 @@ static uint64_t end_of_window(fab_lanes *s, uint64_t first, uint64_t bound, uint
     }
     if (*call < UINT64_MAX)
         end = orr_min_u64(end, *call + 1);
-    if (s->main->list.at == 0) /* with the first flow of a list looks at the network begin */
+    if (s->main->list.at == 0) /* sampling begins with the first flow of a list */
         end = orr_min_u64(end, fab_next_start(s->main));
-    /* whether the network stands still is a question for all (fab_watch_for_stall) */
+    /* whether the network is stalled is a global question (fab_watch_for_stall) */
     end = orr_min_u64(end, s->main->last_arrival + s->main->longest_silence + 1);
     return before_last_flow(s, end);
 }
 
-/* Flows of a list that start in the window are given to their lanes.  Where it ends then: a flow
- * may have no route. */
+/* Hands flows of a list that start in the window to their lanes.  Returns its end: a flow may have
+ * no route. */
 static uint64_t start_flows(fab_lanes *s, uint64_t end, uint64_t call)
 {
     const size_t before = s->main->list.at;
-    /* flows that listeners start come before those of a list that start in the same instant */
+    /* flows started by listeners come before those of a list in the same instant */
     fab_start_before(s->main, orr_min_u64(end, call));
     for (unsigned i = 0; i < s->count && s->main->list.at != before; i++) {
         if (!s->outlooks[i].is_known)
@@ -1060,7 +1057,7 @@ static uint64_t start_flows(fab_lanes *s, uint64_t end, uint64_t call)
     return end;
 }
 
-/* ---- figures ---- */
+/* ---- statistics ---- */
 
 static void add_figures(fab_figures *to, fab_figures *g)
 {
@@ -1104,7 +1101,7 @@ uint64_t fab_lanes_run(fab *f, uint64_t most)
     return done;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static fab_lane *make_lane(fab *f, unsigned which)
 {

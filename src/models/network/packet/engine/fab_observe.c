@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_observe.c - observers: who hears what, and looks at fixed times.
+/* fab_observe.c - observers and their sampling at fixed times.
  *
- * A look is one pending event while flows are under way; it is put in again by itself.  With lanes
- * it is an event of the whole, so that no lane runs while somebody looks. */
+ * A look (a sample) is one pending event while flows are active; it reschedules itself.  With lanes
+ * it is a global event, so that no lane runs meanwhile. */
 #include "fabric_impl.h"
 
 orr_code fab_observe(
@@ -33,7 +33,7 @@ void *fab_observer_state(const fab *f, const fab_observer_ops *ops)
     return NULL;
 }
 
-/* ---- what is told ---- */
+/* ---- notifications ---- */
 
 bool fab_tell_flow_made(const fab *f, uint32_t flow)
 {
@@ -70,8 +70,7 @@ void fab_hear_flow(fab *f, const fab_flow_note *n)
             f->watch.list[i].ops->flow(f, f->watch.list[i].state, n);
 }
 
-/* In a window other lanes have flows that start and end, too: in which order is known when it is
- * over. */
+/* In a window flows of other lanes start and end too: the order is known after it. */
 void fab_tell_flow(fab *f, uint32_t flow, bool is_over)
 {
     fab_flow_note n = fab_flow_state(f, flow);
@@ -124,7 +123,7 @@ void fab_tell_frame(
 
 /* ---- looks at fixed times ---- */
 
-/* Queues are empty and stay so until a flow starts, a timer makes one send again, or a link is
+/* Queues are empty and stay so until a flow starts, a timer causes a retransmission, or a link is
  * repaired. */
 static bool is_at_rest(const fab *f)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fab_port.c - transmitters and wires (packet-network.md 1, 6.5, 9, 10).
  *
- * Frames on a wire stand in a ring by time of arrival; the event FAB_EV_ARRIVE of the port stands
- * for the first. */
+ * Frames on a wire are in a ring buffer by time of arrival; the event FAB_EV_ARRIVE of the port
+ * represents the first. */
 #include "fabric_impl.h"
 
-/* Nanoseconds: nearest, an exact half goes down (packet-network.md 1.1).  Picoseconds: rounded up,
- * the last bit must have arrived. */
+/* Nanoseconds: nearest, ties down (packet-network.md 1.1).  Picoseconds: rounded up, since the last
+ * bit must have arrived. */
 uint64_t fab_transmission_time(const fab *f, uint64_t bytes, uint64_t rate)
 {
     const unsigned __int128 bits = (unsigned __int128)bytes * 8;
@@ -16,7 +16,7 @@ uint64_t fab_transmission_time(const fab *f, uint64_t bytes, uint64_t rate)
     return ticks < FAB_LATE ? (uint64_t)ticks : FAB_LATE;
 }
 
-/* Full packets and ACKs are known from the start, others take the second place. */
+/* Full packets and ACKs are cached from the start, other sizes use the second entry. */
 static uint64_t time_anew(fab *f, fab_port *p, uint32_t size)
 {
     const uint64_t time =
@@ -29,8 +29,8 @@ static uint64_t time_anew(fab *f, fab_port *p, uint32_t size)
     return time;
 }
 
-/* A division of 128 bits per packet would be the most expensive thing a port does; nearly all
- * packets have one of two sizes. */
+/* A 128-bit division per packet would dominate the cost of a port; nearly all packets have one of
+ * two sizes. */
 static inline uint64_t time_of(fab *f, fab_port *p, uint32_t size)
 {
     if (p->size_known[0] == size)
@@ -40,10 +40,10 @@ static inline uint64_t time_of(fab *f, fab_port *p, uint32_t size)
     return time_anew(f, p, size);
 }
 
-/* Twice the room, a power of two. */
+/* Doubles the ring buffer. */
 static bool lengthen_wire(fab *f, fab_port *p)
 {
-    /* A mask finds a place, where a division would be one more per frame and hop. */
+    /* A power of two: indices are masked, which avoids a division per frame and hop. */
     const uint32_t room = p->wire_room ? 2 * p->wire_room : 8;
     fab_flight *wire = orr_alloc(room, sizeof *wire);
     if (!wire) {
@@ -68,9 +68,9 @@ static uint32_t flow_noted(const fab_frame *m)
 }
 
 /* A wire may hold thousands of frames, and a host may have as many flows: they have left the caches
- * since they were touched last.  So what the next frame of a wire will touch is fetched when the
- * one before it arrives: without, an all-to-all takes twice as long.  Always inline, because GCC
- * takes a function that only fetches for one that does nothing, and leaves out its calls. */
+ * since their last access.  So what the next frame of a wire needs is prefetched when the previous
+ * one arrives: without, an all-to-all takes twice as long.  Always inline, because GCC considers a
+ * function that only prefetches free of effects, and drops its calls. */
 static inline __attribute__((always_inline)) void fetch_for(const fab *f,
                                                             const fab_flight *next,
                                                             bool is_for_host)
@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) void fetch_for(const fab *f,
         __builtin_prefetch(fab_control_state(f, next->flow & ~IS_BACK));
 }
 
-/* First the end of the transmission gets its number, then the arrival (packet-network.md 6.5). */
+/* First the end of the transmission is numbered, then the arrival (packet-network.md 6.5). */
 static uint64_t order_of_arrival(fab *f, fab_port *p)
 {
     if (!f->rules.orders_by_schedule)
@@ -101,8 +101,8 @@ static uint64_t order_of_arrival(fab *f, fab_port *p)
     return p->end_order + 1;
 }
 
-/* Arrivals of one wire are in the order of sending, so only the first of them stands in the
- * calendar: a long wire with thousands of frames costs one event there.  `owner` is the lane of the
+/* Arrivals of one wire are in the order of sending, so only the first of them is in the calendar: a
+ * long wire with thousands of frames costs one event there.  `owner` is the lane of the
  * receiver. */
 static inline void put_on_wire(fab *owner, fab_port *p, const fab_flight *flight)
 {
@@ -121,7 +121,7 @@ void fab_port_put_on_wire(fab *owner, fab_port *p, const fab_flight *flight)
     put_on_wire(owner, p, flight);
 }
 
-/* Of a wire to another lane, or to a host when there are lanes. */
+/* A wire to another lane, or, if there are lanes, to a host. */
 static void put_on_watched(fab *f, fab_port *p, fab_flight flight)
 {
     if (p->leads_to_host)
@@ -132,8 +132,8 @@ static void put_on_watched(fab *f, fab_port *p, fab_flight flight)
         put_on_wire(f, p, &flight);
 }
 
-/* No event marks the end of a transmission unless somebody waits for it (fab_port_await): on a port
- * that sends now and then busy_until says it all. */
+/* The end of a transmission is an event only if something waits for it (fab_port_await): on a port
+ * that sends occasionally busy_until is enough. */
 void fab_port_transmit(fab *f, fab_port *p, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -190,7 +190,7 @@ static void receive_pfc(fab *f, fab_port *p, uint32_t frame)
         fab_host_try(f, p);
 }
 
-/* A number is drawn only on links that can lose: others must not move the sequence of draws. */
+/* A number is drawn only on lossy links: others must not advance the sequence of draws. */
 static bool is_lost(fab *f, fab_port *p)
 {
     if (p->is_down || !p->is_lossy)
@@ -200,8 +200,8 @@ static bool is_lost(fab *f, fab_port *p)
     return (f->draws ? f->rules.draws->lose(f->draws, p->loss) : fab_port_coin(p)) < p->error;
 }
 
-/* The next arrival of the wire is put into the calendar first: what it will touch is then fetched
- * while this frame is handled. */
+/* The next arrival of the wire is scheduled first: its data is then prefetched while this frame is
+ * handled. */
 void fab_port_arrive(fab *f, uint32_t from)
 {
     fab_port *sender = &f->ports[from], *p = &f->ports[sender->peer];
@@ -250,7 +250,7 @@ static void flush(fab *f, fab_port *p, uint32_t *head, unsigned class)
     }
 }
 
-/* What waits here is lost; the buffer still counts it without rules.frees_lost_buffer
+/* Queued frames are lost; without rules.frees_lost_buffer the buffer still counts them
  * (packet-network.md 9). */
 static void flush_queues(fab *f, fab_port *p)
 {
@@ -274,7 +274,7 @@ void fab_port_take_down(fab *f, fab_port *p)
     p->is_down = true;
 }
 
-/* A link begins again: nobody is paused, and what was on it when it failed is lost even if it would
+/* Resets a link: nothing is paused, and frames on it when it failed are lost even if they would
  * arrive only now. */
 void fab_port_bring_up(fab *f, fab_port *p)
 {

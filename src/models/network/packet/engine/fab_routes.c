@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_routes.c - which port leads to a host, and how long the route is (packet-network.md 5).
+/* fab_routes.c - the port towards a host, and the length of the route (packet-network.md 5).
  *
- *     columns: a switch with hosts that have no other link, or a host that is not like that
- *     cells:   for each column, for each router: one port, or a list of equally good ones
+ *     columns: a switch with single-homed hosts, or a multi-homed host
+ *     cells:   per column and router: one port, or a list of equal-cost ports
  *
- * A search from each column, by breadth or, where links have costs, by their sums; hosts at one
- * switch share it, so that the cells grow with switches times switches and not with hosts.  Routers
- * are the switches, and the hosts that have a choice.  Lists that are alike, as those upwards in a
- * tree are for every column, are kept once. A network with many cells makes its columns when a flow
- * first needs them, and keeps no paths: their first ports are followed instead.  So what a network
- * takes to be read grows with its links, and what it takes to run with who is sent to. Candidates
- * stand in the order of their ports; in that of the reference, which is the order in which a search
- * meets them that visits hosts ascending and then switches descending. */
+ * One search per column, breadth-first or, if links have costs, Dijkstra; hosts at one switch share
+ * it, so that the cells are quadratic in switches, not in hosts.  Routers are the switches, and
+ * hosts with several links.  Equal lists, such as those upwards in a tree, are stored once. A
+ * network with many cells makes its columns on demand, and stores no paths: the first ports are
+ * followed instead.  So set-up is linear in the links, and run time depends on the destinations in
+ * use. Candidates are in port order; with the reference's rules, in the order of a search that
+ * visits hosts ascending and then switches descending. */
 #include "fabric_impl.h"
 
 #include "base/memory/hash.h"
@@ -19,10 +18,10 @@
 
 #include <string.h>
 
-/* Links that fail and are repaired (packet-network.md 9): when, and what becomes
- * of routes, flows and pauses then.
+/* Link failures and repairs (packet-network.md 9): their times, and the effect
+ * on routes, flows and pauses.
  *
- * Cost: planning is linear in links and events; each event finds the routes again. */
+ * Cost: planning is linear in links and events; each event recomputes the routes. */
 
 static void take_down(fab *f, uint32_t port)
 {
@@ -30,7 +29,7 @@ static void take_down(fab *f, uint32_t port)
     if (f->ports[port].is_down)
         return;
     /* The order is that of packet-network.md 9: down, so that the search avoids it; new routes;
-     * queues flushed; flows on the NICs that the new routes give them. */
+     * flush queues; reassign flows to NICs. */
     f->ports[port].is_down = f->ports[f->ports[port].peer].is_down = true;
     orr_code code = fab_find_routes(f, &err);
     fab_lanes_follow_routes(f);
@@ -51,8 +50,7 @@ static void repair(fab *f, uint32_t port)
     orr_error err;
     if (!p->is_down)
         return;
-    /* Both ends first: the search and the flows that are put back on their NICs must see the link
-     * as it will be. */
+    /* Both ends first: the search and the reassignment of flows must see the repaired link. */
     fab_port_bring_up(f, p);
     fab_port_bring_up(f, q);
     orr_code code = fab_find_routes(f, &err);
@@ -69,8 +67,7 @@ static void repair(fab *f, uint32_t port)
     fab_port_try(f, q);
 }
 
-/* Flows that had no route when they should have started try again; if nothing more is planned, they
- * say so. */
+/* Flows without a route at their start try again; if nothing more is planned, they fail. */
 static void wake_waiting(fab *f)
 {
     uint32_t *flows;
@@ -85,7 +82,7 @@ static void wake_waiting(fab *f)
         fab *by = fab_acting(f, f->flows[flows[i]].src);
         fab_host_ready(by, flows[i]);
         if (by->end.code)
-            break; /* the first error is reported, whoever has it */
+            break; /* the first error is reported */
     }
     orr_free(flows);
 }
@@ -126,12 +123,11 @@ orr_code fab_plan_failure(fab *f, orr_error *err)
                     (unsigned long long)f->config.down_a, (unsigned long long)f->config.down_b);
 }
 
-/* The cables of each pair of nodes: the first in `first`, the others in `next` after it, in the
- * order of the file. */
+/* The cables of each pair of nodes: the first in `first`, the others chained in `next`, in file
+ * order. */
 static bool gather_cables(const fab *f, orr_map *first, uint32_t *next)
 {
-    /* From the last to the first, so that putting each before the others leaves the order of the
-     * file. */
+    /* Backwards, so that prepending preserves file order. */
     for (uint32_t i = f->port_count; i > 0; i -= 2) {
         const uint32_t port = i - 2;
         const uint64_t pair = orr__pair_key(f->ports[port].node, f->ports[port + 1].node);
@@ -175,7 +171,7 @@ orr_code fab_plan(fab *f, const orr__link_events *e, orr_error *err)
 
 #define IS_LIST 0x80000000u /* of a cell: an offset in `lists`; FAB_NONE has this bit, too */
 
-enum { MOST_CELLS = 1 << 20 }; /* that are all made at once */
+enum { MOST_CELLS = 1 << 20 }; /* limit for making all columns at once */
 
 typedef struct neighbour {
     uint32_t node, port;
@@ -186,21 +182,21 @@ typedef struct search search;
 struct fab_routes {
     uint32_t columns, routers;
     uint32_t *column_of; /* by host */
-    /* by host: from the switch of its column to it; FAB_NONE: it is a column itself */
+    /* by host: the port from the switch of its column; FAB_NONE: it is a column itself */
     uint32_t *root_port;
-    uint32_t *router_of; /* by node; FAB_NONE: it has one link only, to a switch */
+    uint32_t *router_of; /* by node; FAB_NONE: it has a single link, to a switch */
     uint32_t **cells;    /* by column: by router; NULL: not made yet */
-    /* the same; bandwidth 0: there is no route.  NULL when columns are made one by one */
+    /* the same; bandwidth 0: no route.  NULL if columns are made on demand */
     fab_path **paths;
-    uint32_t *roots; /* by column: where its search begins */
+    uint32_t *roots; /* by column: the start of its search */
     uint32_t *lists; /* a count, then ports */
     size_t list_count, list_room;
     orr_map *list_at; /* by a hash of what is in it */
-    uint32_t longest; /* links of the longest shortest route */
-    search *search;   /* for columns to come; NULL: all are made */
+    uint32_t longest; /* hops of the longest shortest route */
+    search *search;   /* for columns on demand; NULL: all exist */
 };
 
-/* What a search needs. */
+/* Working memory of a search. */
 struct search {
     const fab *f;
     fab_routes *r;
@@ -208,14 +204,14 @@ struct search {
     neighbour *neighbours;
     uint32_t *distance, *waiting;
     fab_path *paths;      /* by node */
-    neighbour *found;     /* candidates in the order in which they were met */
+    neighbour *found;     /* candidates in the order found */
     uint32_t *found_next; /* of the same node */
     size_t found_count, found_room, next_room;
     uint32_t *sorted; /* candidates of one node */
     size_t sorted_room;
     uint32_t *found_first, *found_last; /* by router */
     orr_heap heap;                      /* with costs: nodes by distance */
-    /* with costs: the most links of a shortest route, by node */
+    /* with costs: maximum hops of a shortest route, by node */
     uint32_t *hops;
     bool has_nvswitches, has_costs;
 };
@@ -254,7 +250,7 @@ static bool visits_before(const fab *f, neighbour a, neighbour b)
         return b_switch;
     if (a.node != b.node)
         return a_switch ? a.node > b.node : a.node < b.node;
-    return a.port > b.port; /* of two cables, the later one is the one that the reference knows */
+    return a.port > b.port; /* of two cables the reference knows the later one */
 }
 
 static void sort_neighbours(const fab *f, neighbour *n, uint32_t count)
@@ -303,7 +299,7 @@ static void find_neighbours(search *s)
 
 /* ---- columns and routers ---- */
 
-/* The switch of a host that has no other neighbour; FAB_NONE: it is not like that. */
+/* The switch of a single-homed host; FAB_NONE: it is not single-homed. */
 static uint32_t only_switch(const search *s, uint32_t host)
 {
     const uint32_t from = s->first[host];
@@ -377,7 +373,7 @@ static void begin_at(search *s, uint32_t root)
     s->paths[root] = (fab_path){0, 0, UINT64_MAX};
 }
 
-/* Over one link from a node whose distance is known: nearer than known so far, as near, or not. */
+/* Relaxes one link from a settled node: a shorter route, an equal one, or neither. */
 static bool reach(search *s, uint32_t here, neighbour n)
 {
     const fab *f = s->f;
@@ -411,7 +407,7 @@ static bool search_by_cost(search *s, uint32_t root)
         return false;
     while (orr_heap_pop(&s->heap, &next)) {
         const uint32_t here = next.value;
-        /* It was reached by a shorter way after it was put in: that entry came out earlier. */
+        /* Stale entry: a shorter route was found after it was pushed. */
         if (next.key != s->distance[here])
             continue;
         for (uint32_t i = s->first[here]; i < s->first[here + 1]; i++)
@@ -456,8 +452,8 @@ static bool leads_to_nvswitch(const search *s, uint32_t i)
     return f->nodes[f->ports[f->ports[s->found[i].port].peer].node].kind == ORR__NVSWITCH;
 }
 
-/* Of equally short routes, those through an NVSwitch are preferred (packet-network.md 13): the
- * others are taken out. */
+/* Of equally short routes, those through an NVSwitch are preferred (packet-network.md 13): remove
+ * the others. */
 static void prefer_nvswitches(search *s, uint32_t router)
 {
     uint32_t *at = &s->found_first[router];
@@ -483,8 +479,8 @@ static uint64_t hash_list(const search *s, uint32_t router, uint32_t count)
 {
     uint64_t hash = count;
     for (uint32_t i = s->found_first[router]; i != FAB_NONE; i = s->found_next[i])
-        /* In their order: a list is a choice by position, so the same ports in another order are
-         * another list. */
+        /* Order matters: a list is indexed by a hash, so the same ports in another order are a
+         * different list. */
         hash = orr_hash_mix(hash, s->found[i].port);
     return hash;
 }
@@ -504,8 +500,8 @@ static bool add_list(search *s, uint32_t router, uint32_t count, uint32_t *out)
     fab_routes *r = s->r;
     const uint64_t hash = hash_list(s, router, count);
     const uint32_t known = orr_map_find(r->list_at, hash, FAB_NONE);
-    /* A hash only says where to look.  Two lists with one hash both work: the later takes the
-     * entry, and the earlier is kept by the cells that have it. */
+    /* The hash only finds a candidate.  Two lists with one hash both work: the later takes the
+     * entry, and the earlier stays referenced by its cells. */
     if (known != FAB_NONE && is_list(s, router, &r->lists[known], count)) {
         *out = IS_LIST | known;
         return true;
@@ -533,7 +529,7 @@ static void sort_ports(uint32_t *ports, uint32_t count)
         }
 }
 
-/* By number of the port (packet-network.md 14 row 8); mostly they are met like that.  Ports of a
+/* By port number (packet-network.md 14 row 8); mostly they are found in that order.  Ports of a
  * node have ascending numbers. */
 static bool order_candidates(search *s, uint32_t router, uint32_t count)
 {
@@ -567,15 +563,15 @@ static bool keep_candidates(search *s, uint32_t router, uint32_t *out)
     return count <= 1 || add_list(s, router, count, out);
 }
 
-/* The first of the ports that lead on, one after the other. */
+/* Follows the first port at each node. */
 static fab_path follow(
     const fab *f, const fab_routes *r, const uint32_t *cells, uint32_t node, uint32_t root)
 {
     fab_path path = {0, 0, UINT64_MAX};
     for (uint32_t hops = 0; node != root; hops++) {
         const uint32_t found = cells[r->router_of[node]];
-        /* Ports of equal cost may lead in a cycle only if costs are 0, which they never are;
-         * the bound keeps a mistake there from hanging the program. */
+        /* A cycle is possible only with costs of 0, which do not occur; the limit keeps a bug from
+         * hanging the program. */
         if (found == FAB_NONE || hops > f->node_count)
             return (fab_path){0};
         const uint32_t port = found & IS_LIST ? r->lists[(found & ~IS_LIST) + 1] : found;
@@ -585,7 +581,7 @@ static fab_path follow(
     return path;
 }
 
-/* In the reference, the route that the search found first. */
+/* With the reference's rules, the route found first. */
 static bool keep_paths(search *s, uint32_t column, const uint32_t *cells)
 {
     fab_routes *r = s->r;
@@ -617,7 +613,7 @@ static bool make_column(search *s, uint32_t column)
     return is_well;
 }
 
-/* NULL: there is no memory for it. */
+/* NULL: out of memory. */
 static const uint32_t *cells_of(fab_routes *r, uint32_t column)
 {
     if (!r->cells[column] && (!r->search || !make_column(r->search, column)))
@@ -625,7 +621,7 @@ static const uint32_t *cells_of(fab_routes *r, uint32_t column)
     return r->cells[column];
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static bool make_search(search *s)
 {
@@ -664,8 +660,7 @@ static bool make_table(search *s)
     if (!s->found_first || !s->found_last || !r->cells || !r->roots || !r->list_at)
         return false;
     find_roots(s);
-    /* Too many to make them all: the search stays, and columns are made when asked for
-     * (cells_of). */
+    /* Too many to make them all: the search is kept, and columns are made on demand (cells_of). */
     if ((uint64_t)r->columns * r->routers > MOST_CELLS)
         return true;
     r->paths = orr_alloc(r->columns + 1, sizeof *r->paths);
@@ -716,14 +711,14 @@ orr_code fab_find_routes(fab *f, orr_error *err)
         fab_routes_free(r);
         return orr_no_memory(err);
     }
-    /* The old routes stay until the new ones are whole: a search that finds no memory leaves a
-     * network that can still be asked and freed. */
+    /* The old routes stay until the new ones are complete: a search that runs out of memory leaves
+     * a network that can still be queried and freed. */
     fab_routes_free(f->routes);
     f->routes = r;
     return ORR_OK;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 uint32_t fab_longest(const fab *f)
 {
@@ -744,10 +739,10 @@ uint64_t fab_pairs(const fab *f)
     return (uint64_t)f->routes->columns * f->routes->routers;
 }
 
-/* Source, destination and ports as they stand in the packet. */
+/* Source, destination and ports as in the packet. */
 static uint32_t hash_of(const fab *f, const fab_frame *p, uint32_t seed)
 {
-    /* Entropies are small numbers in a row; spread over all bits, neighbours take different
+    /* Entropy values are small consecutive numbers; spread over all bits, neighbours take different
      * ports. */
     const uint32_t more = f->config.load_balance ? p->power * 0x9e3779b1u : 0;
     return net_ecmp_hash(net_ecmp_address(p->from), net_ecmp_address(p->to), p->ports ^ more, seed);
@@ -758,7 +753,7 @@ uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p)
     fab_routes *r = f->routes;
     const uint32_t *cells = cells_of(r, r->column_of[p->to]);
     const uint32_t found = cells ? cells[r->router_of[node]] : FAB_NONE;
-    /* FAB_NONE has the bit of lists: one test for the common case of a single port. */
+    /* FAB_NONE has the list bit too: one test for the common case of a single port. */
     if (!(found & IS_LIST))
         return found;
     if (found == FAB_NONE) {

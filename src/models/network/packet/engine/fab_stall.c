@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fab_stall.c - why nothing moves: flows whose packets are lost, and ports that pause each other in
- * a cycle.
+/* fab_stall.c - explains stalls: flows with lost packets, and PFC deadlocks (cycles of paused
+ * ports).
  *
- * A port that must not send a class waits for the switch at the other end of its wire: for the
- * packets that came in there from it, and so for the ports at which these stand.  If those are
- * paused too, the question goes on; a port met twice closes a cycle, which nothing inside it can
- * open.  A pause that nobody wants any more and that no frame will end, because that was lost, is
- * reported on its own. */
+ * A port paused for a class waits for the switch at the other end of its wire: for the packets that
+ * arrived there from it, and so for the ports where these are queued.  If those are paused too, the
+ * search continues; a port visited twice closes a cycle, which cannot resolve itself.  A pause that
+ * is no longer needed but will never end, because its resume frame was lost, is reported
+ * separately. */
 #include "fabric_impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Who pauses whom: chains of pauses, their heads, and storms (PFC).
+/* Chains of pauses, their heads, and storms (PFC).
  *
  *     host 0 . -> . switch 8 . -> . switch 9 . -> . host 7
  *             p              q              o
  *
- * A switch pauses a neighbour because packets from there fill its buffer, and they do because its
- * longest queue does not drain.  If the port of that queue, o, is paused itself, the pause goes on
- * there and the chain is one longer; if not, o is the head: the place where more comes than can
- * leave.  The pause frame tells the port that it pauses of the head and of the length, so every
- * port knows only what its neighbours told it. A head stands for most of the time that a port was
- * paused by a vote: each pause votes with its length, unlike votes cancel out.  Cost: a look at the
- * ports of the switch for each pause that is sent. */
+ * A switch pauses a neighbour because packets from there fill its buffer, since its longest queue
+ * does not drain.  If the port of that queue, o, is paused itself, the chain continues there and is
+ * one longer; if not, o is the head: the congested port.  The pause frame passes head and length on
+ * to the port it pauses, so every port uses only local information. The head of most of a port's
+ * paused time is found by a majority vote: each pause votes with its duration, and votes for other
+ * heads cancel out.  Cost: a scan of the switch's ports per pause sent. */
 
 enum { PAUSE_LINE = 400, NAME = 100 };
 
@@ -83,16 +82,16 @@ void fab_pause_ends(fab *f, fab_port *p)
         p->longest_pause = ticks;
 }
 
-/* ---- pauses that nobody takes back ---- */
+/* ---- pauses that nobody ends ---- */
 
 static fab_queue *queue_of(const fab *f, const fab_port *p, unsigned class)
 {
     return &f->queues[(size_t)fab_port_of(f, p) * FAB_CLASSES + class];
 }
 
-/* In Ethernet a pause holds for the time that its frame says, and whoever wants it longer says it
- * again.  With PAUSE_EXPIRES what comes of that is modelled, without these frames: a pause whose
- * end was lost lasts for PAUSE_TIME more, unless it was wanted again in the meantime. */
+/* In Ethernet a pause lasts for the time in its frame, and is renewed as long as it is needed.
+ * PAUSE_EXPIRES models the effect without these frames: a pause whose resume was lost lasts
+ * PAUSE_TIME more, unless it was needed again in the meantime. */
 void fab_pause_is_unresumed(fab *f, fab_port *p, const fab_frame *pfc)
 {
     if (!f->config.pause_expires || pfc->pauses || !(p->paused >> pfc->class & 1))
@@ -105,7 +104,7 @@ void fab_pause_is_unresumed(fab *f, fab_port *p, const fab_frame *pfc)
                     fab_port_of(f, p) | (uint32_t)pfc->class << FAB_CLASS_SHIFT);
 }
 
-/* Only the latest of several counts: those before it were of pauses that came again. */
+/* Only the latest of several counts: earlier ones belong to pauses that were renewed. */
 void fab_pause_is_over(fab *f, uint32_t who)
 {
     fab_port *p = &f->ports[who & FAB_PORT_MASK];
@@ -118,7 +117,7 @@ void fab_pause_is_over(fab *f, uint32_t who)
     fab_port_try(f, p);
 }
 
-/* ---- afterwards ---- */
+/* ---- after the run ---- */
 
 static void name_port(const fab *f, uint32_t port, char *out, size_t room)
 {
@@ -127,7 +126,7 @@ static void name_port(const fab *f, uint32_t port, char *out, size_t room)
              p->number, f->ports[p->peer].is_switch ? "switch" : "host", f->ports[p->peer].node);
 }
 
-/* The time to which paused shares relate: until the last frame came. */
+/* The reference time of paused shares: until the last frame arrived. */
 static uint64_t run_ticks(const fab *f)
 {
     return f->last_arrival ? f->last_arrival : 1;
@@ -145,7 +144,7 @@ static uint32_t head_of(const fab *f, const fab_port *p)
     return lasting > p->main_head_ticks ? p->pause_head : p->main_head;
 }
 
-/* The head that most of the ports above the threshold have; how many there are and have it. */
+/* The head shared by most of the ports above the threshold; their number and how many have it. */
 typedef struct storm {
     uint32_t ports, head, of_head;
     double most; /* the largest share */
@@ -185,7 +184,7 @@ static void say_storm(const fab *f, const storm *s, fab_say say, void *context)
     say(context, line);
 }
 
-/* From the port with the longest chain on, one after the other. */
+/* From the port with the longest chain, hop by hop. */
 static void say_chain(const fab *f, fab_say say, void *context)
 {
     char line[PAUSE_LINE], name[NAME];
@@ -248,7 +247,7 @@ enum { FLOWS_SHOWN = 10, LINE = 240 };
 
 typedef struct walk {
     const fab *f;
-    uint8_t *state; /* by port: 0 not seen, 1 on the way, 2 done */
+    uint8_t *state; /* by port: 0 not visited, 1 on the path, 2 done */
     uint32_t *path;
     uint32_t length;
     uint32_t cycle_from; /* in path; FAB_NONE: none was found */
@@ -263,7 +262,7 @@ static bool has_pfc(const fab *f, uint32_t head, unsigned class)
     return false;
 }
 
-/* Does the frame that would end the pause of `port` stand at `host`, which is paused itself?  Only
+/* Is the frame that would end the pause of `port` queued at `host`, which is paused itself?  Only
  * with rules.holds_all_acks. */
 static bool is_held_at_host(const fab *f, const fab_port *port, const fab_port *host)
 {
@@ -274,7 +273,7 @@ static bool is_held_at_host(const fab *f, const fab_port *port, const fab_port *
     return is_held && (host->paused >> own & 1);
 }
 
-/* Does a packet that came from `port` stand at `out`, which must not send it? */
+/* Is a packet from `port` queued at `out`, which must not send it? */
 static bool waits_for(const fab *f, uint32_t port, uint32_t out)
 {
     const uint32_t in = f->ports[port].peer;
@@ -291,7 +290,7 @@ static bool waits_for(const fab *f, uint32_t port, uint32_t out)
     return false;
 }
 
-/* Depth first; a path never meets a port twice, so it is as long as there are ports at most. */
+/* Depth-first; a path never visits a port twice, so it is no longer than the number of ports. */
 static void follow(walk *w, uint32_t port)
 {
     const fab *f = w->f;
@@ -360,7 +359,7 @@ static const char *reason(const fab *f, const fab_flow *w)
     return "it has nothing to wait for";
 }
 
-/* Links that do not work, and the one on which most was lost: there is where to look. */
+/* Failed links, and the one with the most losses: the likely culprits. */
 static void say_links(const fab *f, fab_say say, void *context)
 {
     char line[LINE], name[LINE / 2];
@@ -388,7 +387,7 @@ static void say_links(const fab *f, fab_say say, void *context)
 
 /* ---- ports that will never be resumed ---- */
 
-/* Does anything that came in through `in` still stand at its switch? */
+/* Is any packet that entered through `in` still at its switch? */
 static bool is_filled_from(const fab *f, uint32_t in, unsigned class)
 {
     const fab_node *n = &f->nodes[f->ports[in].node];
@@ -402,7 +401,7 @@ static bool is_filled_from(const fab *f, uint32_t in, unsigned class)
     return false;
 }
 
-/* Is a pause frame for the other end of `from` still under way? */
+/* Is a pause frame for the other end of `from` still in flight? */
 static bool is_pfc_under_way(const fab *f, const fab_port *from, unsigned class)
 {
     for (uint32_t i = 0; i < from->wire_count; i++) {
@@ -417,8 +416,8 @@ static bool is_pfc_under_way(const fab *f, const fab_port *from, unsigned class)
     return has_pfc(f, head, class);
 }
 
-/* Why a pause will never end though whoever made it has no reason for it; NULL: that one has, or a
- * frame is under way. In the reference what a failing link takes away stays in the accounts of the
+/* Why a pause will never end although its sender has no reason for it; NULL: it has a reason, or a
+ * frame is in flight. In the reference frames lost on a failing link stay in the accounts of the
  * buffer (packet-network.md 9). */
 static const char *why_for_good(const fab *f, const fab_port *p, unsigned class)
 {
@@ -463,7 +462,7 @@ void fab_explain(const fab *f, fab_say say, void *context)
     uint32_t *flows;
     size_t count;
     if (!fab_flows_under_way(f, &flows, &count))
-        return; /* nothing is better than half of it */
+        return; /* better no explanation than half of it */
     for (size_t i = 0; i < count && i < FLOWS_SHOWN; i++) {
         const fab_flow *w = &f->flows[flows[i]];
         snprintf(line, sizeof line,

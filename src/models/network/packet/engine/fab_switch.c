@@ -4,11 +4,11 @@
  *     arrival:   route -> admitted? -> accounted -> pause the sender? -> queue -> try to send
  *     departure: class -> released -> marked? -> resume the sender? -> tell HPCC -> wire
  *
- * Without pauses (ENABLE_PFC 0) a packet for which there is no room is dropped, or cut to its
- * header (TRIMMING).
+ * Without PFC (ENABLE_PFC 0) a packet that does not fit is dropped, or cut to its header
+ * (TRIMMING).
  *
- * Counters are of 32 bits and wrap as those of the reference do (packet-network.md 7.1); a buffer
- * too small for its reservations is refused at the start (rules.refuses_small_buffers). */
+ * Counters have 32 bits and wrap like the reference's (packet-network.md 7.1); a buffer too small
+ * for its reservations is refused at the start (rules.refuses_small_buffers). */
 #include "fabric_impl.h"
 
 static fab_queue *queue_of(fab *f, const fab_port *p, unsigned class)
@@ -18,18 +18,18 @@ static fab_queue *queue_of(fab *f, const fab_port *p, unsigned class)
 
 /* ---- accounts (packet-network.md 7.1) ---- */
 
-/* A packet is counted where it came in, not where it waits: only the sender on that side can be
- * told to pause.  An ingress queue has three parts, filled in this order: FAB_RESERVE bytes of its
- * own, its share of what the node has in common, and its headroom, which takes what is on the wire
- * already when the sender hears of the pause. */
+/* A packet is accounted to its ingress port, not to the port where it waits: only the sender on
+ * that side can be paused.  An ingress account has three parts, filled in this order: FAB_RESERVE
+ * reserved bytes, its share of the node's shared buffer, and its headroom, which takes what is
+ * already in flight when the sender receives the pause. */
 
 static uint32_t used(const fab_queue *q)
 {
     return q->ingress > FAB_RESERVE ? q->ingress - FAB_RESERVE : 0;
 }
 
-/* Dynamic: the fuller the node, the less a single queue may take, so that one busy port cannot
- * starve the others.  A fast port has a smaller shift, hence a larger part. */
+/* Dynamic threshold: the fuller the node, the less a single queue may take, so that one busy port
+ * cannot starve the others.  A fast port has a smaller shift, hence a larger share. */
 static uint32_t threshold(const fab *f, const fab_port *p)
 {
     const fab_node *n = &f->nodes[p->node];
@@ -41,9 +41,9 @@ static bool admits(const fab *f, const fab_port *p, const fab_queue *q, uint32_t
     return size + q->headroom <= p->headroom || size + used(q) <= threshold(f, p);
 }
 
-/* A packet that crosses a border belongs whole to the later part, except that of one that begins in
- * the reserve only what is over is common.  What went into headroom is not in q->ingress: that is
- * how release() knows it again. */
+/* A packet that crosses a boundary belongs entirely to the later part, except that of one that
+ * begins in the reserve only the excess is shared.  Headroom is not in q->ingress: that is how
+ * release() recognises it. */
 static void account(fab *f, const fab_port *p, fab_queue *q, uint32_t size)
 {
     const uint32_t total = q->ingress + size;
@@ -58,8 +58,8 @@ static void account(fab *f, const fab_port *p, fab_queue *q, uint32_t size)
     }
 }
 
-/* The last part filled is the first emptied, whichever part this packet was counted in: sums are
- * all that matters, and a queue leaves its headroom, and with it the pause, as soon as it can. */
+/* The last part filled is the first emptied, whichever part this packet was counted in: only the
+ * sums matter, and a queue leaves its headroom, and with it the pause, as early as possible. */
 static void release(fab *f, const fab_port *p, fab_queue *q, uint32_t size)
 {
     const uint32_t from_headroom = q->headroom < size ? q->headroom : size;
@@ -69,10 +69,10 @@ static void release(fab *f, const fab_port *p, fab_queue *q, uint32_t size)
     q->ingress -= rest;
 }
 
-/* ---- accounts without pauses (ENABLE_PFC 0): one buffer, and a limit of each queue ---- */
+/* ---- accounts without PFC (ENABLE_PFC 0): one buffer, and a limit per queue ---- */
 
-/* Without a limit of its own a queue may be as long as what is free: n full queues share the buffer
- * in n + 1 parts. */
+/* Without its own limit a queue may be as long as the free space: n full queues share the buffer in
+ * n + 1 parts. */
 static bool has_room(const fab *f, const fab_port *out, unsigned class, uint32_t size)
 {
     const fab_node *n = &f->nodes[out->node];
@@ -100,8 +100,8 @@ static void enqueue(fab *f, fab_port *p, unsigned class, uint32_t frame)
 
 /* ---- pausing (packet-network.md 7.2) ---- */
 
-/* A pause goes back through the port that the data came in by, in class 0: it overtakes all data
- * there, and no pause can hold it up. */
+/* A pause returns through the port the data came in by, in class 0: it overtakes all data there,
+ * and no pause blocks it. */
 static void send_pfc(fab *f, fab_port *p, unsigned class, bool pauses)
 {
     const uint32_t id = fab_frame_new(f);
@@ -138,9 +138,9 @@ static void resume_if_possible(fab *f, fab_port *p, const fab_queue *q, unsigned
 
 /* ---- marking (packet-network.md 7.3) ---- */
 
-/* Judged when a packet leaves, by what it leaves behind: the mark says how long the queue is now,
- * not how long it was when the packet came.  Only between kmin and kmax a number is drawn: a port
- * without congestion must not move the sequence of draws. */
+/* Decided when a packet leaves, by the queue it leaves behind: the mark reflects the current queue,
+ * not that at the packet's arrival.  Only between kmin and kmax a number is drawn: a port without
+ * congestion must not advance the sequence of draws. */
 static bool is_marked(fab *f, fab_port *p, uint32_t waiting)
 {
     if (!f->config.enable_qcn || waiting <= p->kmin)
@@ -153,12 +153,12 @@ static bool is_marked(fab *f, fab_port *p, uint32_t waiting)
 
 /* ---- sending ---- */
 
-/* Where hosts are many times faster than this port, headers alone could fill it forever: every
- * packet sent again would be cut again, and none come through. */
+/* If hosts are many times faster than this port, headers alone could saturate it: every
+ * retransmission would be trimmed again, and none delivered. */
 enum { URGENT_IN_A_ROW = 100 };
 
-/* Class 0 first and whatever is paused, then in turn after the one served last; -1: none.  With
- * TRIMMING one of the others has its turn after some of class 0. */
+/* Class 0 first, regardless of pauses, then round robin; -1: none.  With TRIMMING another class
+ * gets a turn after some frames of class 0. */
 static int next_class(const fab_port *p)
 {
     const unsigned ready = p->queued & ~(p->paused | 1u);
@@ -177,7 +177,7 @@ static uint32_t take_frame(fab *f, fab_port *p, unsigned class)
     const uint32_t frame = fab_queue_pop(f, &q->head);
     if (q->head == FAB_NONE) {
         p->queued &= (uint8_t) ~(1u << class);
-    } else { /* it has stood here for long, and is next */
+    } else { /* it has been here for long, and is next */
         __builtin_prefetch(&f->frames[q->head]);
         if (f->hops)
             __builtin_prefetch(&f->hops[(size_t)q->head * f->hops_each], 1);
@@ -186,8 +186,8 @@ static uint32_t take_frame(fab *f, fab_port *p, unsigned class)
     return frame;
 }
 
-/* The order matters: the queue is shortened before it is looked at for a mark, and the ingress
- * account is released before a resume is considered. */
+/* The order matters: the queue is shortened before the marking decision, and the ingress account is
+ * released before a resume is considered. */
 static void leave_buffer(fab *f, fab_port *p, unsigned class, uint32_t frame)
 {
     const uint32_t size = f->frames[frame].size;
@@ -208,9 +208,9 @@ static void leave_buffer(fab *f, fab_port *p, unsigned class, uint32_t frame)
         resume_if_possible(f, in, from, class);
 }
 
-/* Called whenever something may have changed: a packet came, a pause ended, the wire is free.  It
- * sends at most one packet; what is left waits for the port (fab_port_await), so a port never has
- * two transmissions under way. */
+/* Called whenever something may have changed: a packet arrived, a pause ended, the wire is free.
+ * It sends at most one packet; the rest waits for the port (fab_port_await), so a port never has
+ * two transmissions at once. */
 void fab_switch_try(fab *f, fab_port *p)
 {
     if (p->is_down)
@@ -225,14 +225,14 @@ void fab_switch_try(fab *f, fab_port *p)
     if (f->config.trimming)
         p->urgent = class ? 0 : (uint8_t)fab_at_most(p->urgent + 1u, URGENT_IN_A_ROW);
     const uint32_t frame = take_frame(f, p, (unsigned)class);
-    /* With PFC class 0 was never counted, see fab_switch_receive. */
+    /* With PFC, class 0 was never accounted: see fab_switch_receive. */
     if (class || !f->config.enable_pfc)
         leave_buffer(f, p, (unsigned)class, frame);
     fab_frame *m = &f->frames[frame];
     if (f->control && f->control->forward && m->kind == FAB_FRAME_DATA)
         f->control->forward(f, p, m);
     p->bytes_sent += m->size;
-    /* What HPCC and PINT read at the next packet; others do not pay for the stores. */
+    /* Read by HPCC and PINT with the next packet; others do not pay for the stores. */
     if (f->control && f->control->forward) {
         p->last_size = m->size;
         p->last_at = f->now;
@@ -252,7 +252,7 @@ static void refuse(fab *f, uint32_t frame)
     fab_frame_drop(f, frame);
 }
 
-/* A switch that would drop data sends its header on, before all else (TRIMMING). */
+/* A switch that would drop data forwards its header, with priority (TRIMMING). */
 static bool trim(fab *f, fab_frame *m)
 {
     if (!f->config.trimming || m->kind != FAB_FRAME_DATA)
@@ -264,7 +264,7 @@ static bool trim(fab *f, fab_frame *m)
     return true;
 }
 
-/* Nobody is paused: what does not fit is cut to its header, or dropped. */
+/* No pauses: a packet that does not fit is cut to its header, or dropped. */
 static void receive_lossy(fab *f, fab_port *in, fab_port *out, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -279,8 +279,8 @@ static void receive_lossy(fab *f, fab_port *in, fab_port *out, uint32_t frame)
     enqueue(f, out, m->class, frame);
 }
 
-/* The sender is paused after its packet was counted and before that is queued: queueing may send it
- * on at once, which would empty the account again, and the reference pauses all the same. */
+/* The sender is paused after its packet was accounted and before it is queued: queueing may send it
+ * at once, which would empty the account again, and the reference pauses all the same. */
 void fab_switch_receive(fab *f, fab_port *in, uint32_t frame)
 {
     fab_frame *m = &f->frames[frame];
@@ -292,7 +292,7 @@ void fab_switch_receive(fab *f, fab_port *in, uint32_t frame)
         receive_lossy(f, in, &f->ports[out_port], frame);
         return;
     }
-    if (out_port != FAB_NONE && class == 0) { /* never paused and not counted */
+    if (out_port != FAB_NONE && class == 0) { /* never paused and not accounted */
         enqueue(f, &f->ports[out_port], 0, frame);
         return;
     }
@@ -308,8 +308,8 @@ void fab_switch_receive(fab *f, fab_port *in, uint32_t frame)
     enqueue(f, out, class, frame);
 }
 
-/* A packet that is lost inside the switch, as its link went down: the accounts must not keep it, or
- * the sender stays paused for ever. */
+/* A packet lost inside the switch because its link went down: the accounts must not keep it, or the
+ * sender would stay paused forever. */
 void fab_switch_forget(fab *f, fab_port *p, uint32_t frame)
 {
     const fab_frame *m = &f->frames[frame];
@@ -325,17 +325,16 @@ void fab_switch_forget(fab *f, fab_port *p, uint32_t frame)
     resume_if_possible(f, in, from, class);
 }
 
-/* ---- how a port is set up ---- */
+/* ---- port set-up ---- */
 
 static void set_up_port(fab *f, fab_port *p, uint64_t nic_rate)
 {
     const uint64_t delay_ns = p->delay / f->unit;
     const unsigned __int128 on_wire = (unsigned __int128)p->rate * delay_ns / 8 / 1000000000u;
-    /* Of one delay what is on the wire; the factor covers the time of the pause to the sender
-     * too. */
+    /* Bytes in flight during one delay; the factor also covers the time of the pause frame to the
+     * sender. */
     p->headroom = (uint32_t)(on_wire * f->config.headroom_factor);
-    /* An eighth of what is free at the rate of a NIC, twice as much for each doubling of the
-     * rate. */
+    /* An eighth of the free buffer at the rate of a NIC, doubled with each doubling of the rate. */
     p->shift = 3;
     for (uint64_t rate = p->rate; rate > nic_rate && p->shift; rate /= 2)
         p->shift--;
@@ -348,7 +347,7 @@ static void set_up_port(fab *f, fab_port *p, uint64_t nic_rate)
             p->kmin = f->config.marks[i].kmin;
             p->kmax = f->config.marks[i].kmax;
             p->pmax = f->config.marks[i].pmax;
-            /* above kmax all are marked, whatever kmin says (packet-network.md 7.3) */
+            /* above kmax everything is marked, whatever kmin is (packet-network.md 7.3) */
             if (p->kmin > p->kmax)
                 p->kmin = p->kmax;
         }
@@ -365,7 +364,7 @@ void fab_switch_set_up(fab *f, uint64_t nic_rate)
             continue;
         set_up_port(f, p, nic_rate);
         if (!f->config.enable_pfc)
-            continue; /* nothing is on the wire that must not be lost */
+            continue; /* nothing in flight needs protection */
         f->nodes[p->node].available -= p->headroom + FAB_RESERVE;
     }
 }

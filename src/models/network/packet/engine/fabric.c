@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fabric.c - the packet network as a whole: built from cables, run event by event.
  *
- * Every port has two events of its own, with fixed places in the wheel: 2p, the first frame on its
- * wire arrives; 2p + 1, its transmission ends.  All others are made when needed. */
+ * Every port has two events with fixed ids in the wheel: 2p, the first frame on its wire arrives;
+ * 2p + 1, its transmission ends.  All others are made on demand. */
 #include "fabric_impl.h"
 
 #include <stdarg.h>
@@ -14,7 +14,7 @@ void fab_fail(fab *f, orr_code code, const char *fmt, ...)
     char text[240];
     va_list args;
     const orr_where w = orr_where_byte(f->config.path, ORR_NO_BYTE);
-    /* The first failure is the reason; those after it are what came of it. */
+    /* The first failure is the cause; later ones are its consequences. */
     if (f->end.code)
         return;
     va_start(args, fmt);
@@ -35,16 +35,15 @@ uint32_t fab_frame_new_slow(fab *f)
 
 /* ---- building ---- */
 
-/* Together 800 bytes per port: a large page is much more than some need. */
+/* In total 800 bytes per port: small networks do not need a huge page. */
 enum { PORTS_FOR_LARGE_PAGES = 256 };
 
-/* Every event touches ports, their queues and their events: they lie side by side, in as few pages
- * as can be. */
+/* Every event touches ports, their queues and their events: they are contiguous, in as few pages as
+ * possible. */
 static bool make_ports(fab *f, const orr__cabling *c)
 {
     f->node_count = c->nodes;
-    /* What the bits of a node leave is for the events of the node: its own count, which is part of
-     * the tie order. */
+    /* The remaining bits count the events of a node, which are part of the tie order. */
     f->node_shift = FAB_TIE_SHIFT - (32 - (unsigned)__builtin_clz(c->nodes | 1));
     f->port_count = (uint32_t)(2 * c->cable_count);
     f->nodes = orr_alloc(c->nodes, sizeof *f->nodes);
@@ -72,8 +71,7 @@ static bool make_ports(fab *f, const orr__cabling *c)
     return true;
 }
 
-/* A port at each end of a cable, in the order of the file; the numbers of a node's ports begin at
- * 1. */
+/* One port per end of a cable, in file order; the ports of a node are numbered from 1. */
 static void place_ports(fab *f, const orr__cabling *c)
 {
     uint32_t at = 0;
@@ -88,8 +86,8 @@ static void place_ports(fab *f, const orr__cabling *c)
                                  .error = l->error,
                                  .cost = l->cost ? l->cost : 1,
                                  .number = ++f->nodes[node].port_count};
-        /* By who acts: tie class FAB_TIE_END and the port, forever.  By schedule: nothing was
-         * sent yet. */
+        /* By actor: tie class FAB_TIE_END and the port, constant.  By schedule: nothing was sent
+         * yet. */
         f->ports[i].end_order = f->rules.orders_by_schedule ? 0 : i;
         f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
@@ -103,7 +101,7 @@ static void place_ports(fab *f, const orr__cabling *c)
         f->ports_of[f->nodes[f->ports[i].node].first_port + f->ports[i].number - 1] = i;
 }
 
-/* Frames and flows never move, however many there come to be. */
+/* Frames and flows never move, however many there are. */
 static bool make_space(fab *f)
 {
     const size_t most = (size_t)1 << 30; /* of each */
@@ -123,7 +121,7 @@ static bool make_space(fab *f)
     f->states = f->space.states.base;
     f->frame_room = f->space.frames.bytes / sizeof *f->frames;
     f->flow_room = f->space.flows.bytes / sizeof *f->flows;
-    /* A frame has its hops at the same index, and a flow its control state: the smaller space
+    /* A frame has its hops at the same index, and a flow its control state: the smaller reservation
      * limits both. */
     if (hop_bytes && f->space.hops.bytes / hop_bytes < f->frame_room)
         f->frame_room = f->space.hops.bytes / hop_bytes;
@@ -148,7 +146,7 @@ static bool make_nics(fab *f)
     return f->nics != NULL;
 }
 
-/* Links with a loss rate of their own are numbered from 1; 0 stands for all others (fab_draws). */
+/* Links with their own loss rate are numbered from 1; 0 stands for all others (fab_draws). */
 static bool make_losses(fab *f, const orr__cabling *c)
 {
     uint32_t lossy = 0;
@@ -187,8 +185,8 @@ static const fab_control *control_of(const fab *f)
     }
 }
 
-/* Hosts at one switch with equal links have equal routes: two of them represent all.  How many
- * there are in `out`. */
+/* Hosts at one switch with equal links have equal routes: two of them represent all.  Returns their
+ * number. */
 static uint32_t choose_examples(const fab *f, uint32_t *out, uint32_t *first, uint8_t *seen)
 {
     uint32_t count = 0;
@@ -226,7 +224,7 @@ static void measure_between(fab *f, const uint32_t *hosts, uint32_t count)
         }
 }
 
-/* Who asks for the longest route of all. */
+/* Is the longest route needed? */
 static bool wants_longest(const fab *f)
 {
     const uint64_t control = f->config.control;
@@ -234,8 +232,8 @@ static bool wants_longest(const fab *f)
            control == ORR__CONTROL_NSCC;
 }
 
-/* The longest round trip, and the most bytes in flight, of all pairs of hosts
- * (packet-network.md 5); in a large network only if flows go by it. */
+/* The maximum RTT and BDP over all pairs of hosts (packet-network.md 5); in a large network only if
+ * flows depend on it. */
 static bool measure_paths(fab *f)
 {
     if (!fab_knows_paths(f) && !wants_longest(f))
@@ -254,7 +252,7 @@ static bool measure_paths(fab *f)
     return has_memory;
 }
 
-/* Without a file there is none. */
+/* NULL without a file. */
 static const orr_where *place(const orr_where *w)
 {
     return w->path[0] ? w : NULL;
@@ -415,13 +413,13 @@ void fab_listen(fab *f, const fab_listener *w)
 
 void fab_join(fab *f, orr_event_line *line)
 {
-    line->order += f->line->order; /* what was scheduled already comes first */
+    line->order += f->line->order; /* events already scheduled come first */
     f->line = line;
 }
 
 /* ---- running ---- */
 
-/* Will some flow's timer make it send again?  Not where it is paused, or has no route. */
+/* Will some flow's timer make it retransmit?  Not if it is paused, or has no route. */
 static bool will_send_again(const fab *f)
 {
     for (size_t i = 0; i < f->flow_count; i++) {
@@ -433,7 +431,7 @@ static bool will_send_again(const fab *f)
     return false;
 }
 
-/* Can anything still move by itself?  Timers of rates and samples move nothing. */
+/* Can anything still move?  Timers of rates and samples move nothing. */
 static bool can_move(const fab *f)
 {
     if (f->planned)
@@ -449,10 +447,9 @@ static bool can_move(const fab *f)
     return f->rules.has_timeouts && will_send_again(f);
 }
 
-/* An event that moves nothing: is it the only thing left to happen?  Asked when nothing has arrived
- * for a millisecond, and then only when that lasts twice as long as it ever did: the answer takes a
- * look at all flows, and flows that are slow, or links that are long, must not make a run that has
- * many others ask again and again. */
+/* An event that moves nothing: is it the only one left?  Checked when nothing has arrived for a
+ * millisecond, and then with exponential back-off: the check scans all flows, and slow flows or
+ * long links must not make a large run check again and again. */
 void fab_watch_for_stall(fab *f)
 {
     if (f->is_in_window)
@@ -479,7 +476,7 @@ static void run_port_event(fab *f, uint8_t kind, uint32_t port)
     fab_port_try(f, p);
 }
 
-/* Events that are put in again, by those who know when. */
+/* Events that reschedule themselves. */
 static bool run_lasting(fab *f, uint32_t id, uint8_t kind, uint32_t who)
 {
     switch (kind) {
@@ -495,7 +492,7 @@ static bool run_lasting(fab *f, uint32_t id, uint8_t kind, uint32_t who)
     }
 }
 
-/* Events that are made when needed; most are gone when they have run. */
+/* Events made on demand; most are freed after running. */
 static void run_rare(fab *f, uint32_t id)
 {
     const fab_event e = *fab_wheel_event(&f->wheel, id);
@@ -542,7 +539,7 @@ static void run_rare(fab *f, uint32_t id)
     case FAB_EV_PAUSE_OVER:
         fab_pause_is_over(f, e.who);
         break;
-    default: /* it was taken back */
+    default: /* cancelled */
         break;
     }
 }
@@ -552,21 +549,21 @@ uint64_t fab_bound(const fab *f)
     return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
 }
 
-/* By schedule there is one order over both; otherwise the network's events come before the clock's
- * of their instant. */
+/* By schedule there is one order for network and clock; otherwise the network's events precede the
+ * clock's in the same instant. */
 static bool next_event(fab *f, uint32_t *id)
 {
     return fab_wheel_next(&f->wheel, fab_bound(f),
                           f->rules.orders_by_schedule ? f->line->bound_order : UINT64_MAX, id);
 }
 
-/* After an event of this kind; how many events were skipped. */
+/* After an event of this kind; returns the number of skipped events. */
 static uint64_t watch_for_periods(fab *f, uint8_t kind, uint32_t who, uint64_t done)
 {
     fab_approx *a = f->approx;
     const uint64_t before = a->passed;
     f->events_of_batch = done;
-    /* Timers and the like come when they come: a period that had one is no measure for others. */
+    /* Timers are irregular: a period with one is not representative. */
     if (!a->is_asked && kind != FAB_EV_ARRIVE && kind != FAB_EV_END && kind != FAB_EV_WAKE)
         a->before.len = 0;
     if (kind == FAB_EV_ARRIVE && who == a->anchor)
@@ -607,7 +604,7 @@ void fab_run_event(fab *f, uint32_t id)
     run_event(f, id, e->kind, e->who);
 }
 
-/* At the first run all is known that decides who does what. */
+/* At the first run everything that determines the mode of execution is known. */
 static void begin(fab *f)
 {
     f->has_begun = true;
@@ -703,7 +700,7 @@ const fab_figures *fab_figures_of(const fab *f)
     return &f->figures;
 }
 
-/* ---- what went over the wires ---- */
+/* ---- traffic statistics ---- */
 
 void fab_report(const fab *f, orr_net_link_visit visit, void *context)
 {

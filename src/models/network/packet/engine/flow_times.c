@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow_times.c - percentiles of what flows took.
+/* flow_times.c - percentiles of flow completion times.
  *
- * Values go into bins: 128 for each power of two, so a bin is narrower than 1 % of what is in it.
- * A bin knows its least and its largest value, and what lies between them is taken to be spread
- * evenly.  So a percentile is exact where a bin holds two values or one, as with few flows or flows
- * that are alike, and else off by less than 1 %.  Integers only: the same on every machine. Cost:
- * an addition O(1); memory 3 KiB for each power of two that occurs. */
+ * Values go into bins: 128 per power of two, so a bin is narrower than 1 % of its values. A bin
+ * keeps its minimum and maximum, with a uniform distribution assumed in between.  So a percentile
+ * is exact if a bin holds one or two values, as with few or equal flows, and otherwise off by less
+ * than 1 %.  Integers only: the same on every machine. Cost: O(1) per addition; 3 KiB of memory per
+ * power of two that occurs. */
 #include "fab_parts.h"
 
 #include "base/memory/memory.h"
 
 enum { BINS = 1 << FAB_SPREAD_BITS, MILLION = 1000000 };
 
-/* ---- a spread ---- */
+/* ---- a histogram ---- */
 
 /* Below 128 a value is its own bin; above, its highest bit is the page and the seven bits after it the
  * bin. */
@@ -72,7 +72,7 @@ static uint64_t least_of(const fab_spread *const *list, size_t count)
     return least;
 }
 
-/* The value of a rank among those of a bin, from 1 on. */
+/* The value of a rank within a bin, from 1 on. */
 static uint64_t value_in(const fab_spread_bin *b, uint64_t rank)
 {
     const unsigned __int128 wide = (unsigned __int128)(b->most - b->least) * (rank - 1);
@@ -88,7 +88,7 @@ uint64_t fab_spread_at(const fab_spread *const *list, size_t count, unsigned per
         return 0;
     if (permille == 0)
         return least_of(list, count);
-    /* in two steps, so that no count of flows is too large for the product */
+    /* in two steps, so that the product does not overflow for any number of flows */
     const uint64_t rank = all / 1000 * permille + (all % 1000 * permille + 999) / 1000;
     for (unsigned page = 0; page < FAB_SPREAD_PAGES; page++) {
         for (unsigned bin = 0; bin < BINS; bin++) {
@@ -126,7 +126,7 @@ bool fab_flow_times_add(fab_flow_times *t, uint64_t size, uint64_t ticks, uint64
         return false;
     if (!ideal)
         return true;
-    /* the ideal is a formula that some flows are a little better than; as usual they count as 1 */
+    /* the ideal is a formula that some flows slightly beat; as is customary they count as 1 */
     const unsigned __int128 slowdown = (unsigned __int128)ticks * MILLION / ideal;
     const uint64_t most = (uint64_t)1 << 62;
     return fab_spread_add(&c->slowdowns, slowdown < MILLION ? MILLION

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place_bits.h - a set of places that grows, and is asked for its first member from somewhere on.
+/* place_bits.h - a growing set of places with a fast search for the next member.
  *
- *     words:  a bit a place
- *     tops:   a bit a word that is not zero
+ *     words:  one bit per place
+ *     tops:   one bit per nonzero word
  *
- * A question looks at one word and at one top in 4,096 places, so that a NIC with a hundred
- * thousand flows answers as fast as one with ten.  Counting members before a place is linear in the
- * words: few ask for that. */
+ * A search reads one word and one top per 4,096 places, so that a NIC with a hundred thousand flows
+ * is as fast as one with ten.  Counting members before a place is linear in the words, but rarely
+ * needed. */
 #ifndef ORR_MODELS_PLACE_BITS_H
 #define ORR_MODELS_PLACE_BITS_H
 
@@ -48,7 +48,7 @@ static inline void fab_places_add(fab_places *b, uint32_t place)
     b->tops[place / 4096] |= (uint64_t)1 << place / 64 % 64;
 }
 
-/* Places that were never added may be taken out, too. */
+/* Removing a place that was never added is fine. */
 static inline void fab_places_remove(fab_places *b, uint32_t place)
 {
     if (place / 64 >= b->count)
@@ -71,7 +71,7 @@ static inline void fab_places_clear(fab_places *b)
     memset(b->tops, 0, b->top_count * sizeof *b->tops);
 }
 
-/* The first word behind `word` that is not zero; at least b->count: there is none. */
+/* The first nonzero word after `word`; at least b->count: none. */
 static inline size_t fab_places_word_behind(const fab_places *b, size_t word)
 {
     size_t top = (word + 1) / 64;
@@ -103,7 +103,7 @@ static inline uint32_t fab_places_first(const fab_places *b, uint32_t from, uint
     return place < to ? (uint32_t)place : FAB_NO_PLACE;
 }
 
-/* How many members stand before a place. */
+/* Number of members before a place. */
 static inline uint32_t fab_places_rank(const fab_places *b, uint32_t place)
 {
     uint32_t rank = 0;
@@ -115,7 +115,7 @@ static inline uint32_t fab_places_rank(const fab_places *b, uint32_t place)
     return rank;
 }
 
-/* The member with so many before it; there must be one. */
+/* The member with this rank; it must exist. */
 static inline uint32_t fab_places_select(const fab_places *b, uint32_t rank)
 {
     uint32_t word = 0;

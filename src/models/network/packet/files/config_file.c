@@ -2,7 +2,7 @@
 /* config_file.c - config.txt: one table of keys, read word by word (packet-network.md 3).
  *
  * A later value overrides an earlier one.  Keys that the reference accepts and ignores are rows
- * without a place. */
+ * without a member. */
 #include "models/network/packet/packet_config.h"
 
 #include "base/io/input.h"
@@ -169,7 +169,7 @@ void orr__packet_config_defaults(orr__packet_config *c, const struct orr_rules_p
                                   ORR__SERIES_FLOWS | ORR__SERIES_QUEUES | ORR__SERIES_LINKS,
                               .storm_share = 0.5,
                               .stop_s = 3.01};
-    if (rules) { /* the old program writes them unasked */
+    if (rules) { /* the old program writes them by default */
         memcpy(c->fct_out, "fct.txt", sizeof "fct.txt");
         memcpy(c->pfc_out, "pfc.txt", sizeof "pfc.txt");
     }
@@ -235,7 +235,7 @@ static orr_code take_down(orr__packet_config *c, orr__words *w, orr_error *err)
         code = orr__words_u64(w, "a node", 0, UINT32_MAX, &c->down_a, err);
     if (!code)
         code = orr__words_u64(w, "a node", 0, UINT32_MAX, &c->down_b, err);
-    c->has_down = !code && c->down_us > 0; /* as the reference has it: 0 0 0 is no failure */
+    c->has_down = !code && c->down_us > 0; /* as in the reference: 0 0 0 means no failure */
     return code;
 }
 
@@ -312,7 +312,7 @@ static orr_code take_value(orr__packet_config *c, const key *k, orr__words *w, o
     orr_code code;
     snprintf(number, sizeof number, "a number for %s", k->name);
     switch (k->kind) {
-    case WHOLE: /* as a stream into an integer: what follows the point is cut off */
+    case WHOLE: /* like a C++ stream into an integer: the fraction is truncated */
         code = orr__words_real(w, number, (double)k->min, k->max == ANY ? 1e19 : (double)k->max,
                                &real, err);
         if (!code)
@@ -381,7 +381,7 @@ static orr_code unknown_key(orr__packet_config *c, const orr__words *w, orr_str 
     return ORR_OK;
 }
 
-/* The value of the key `name` is why. */
+/* An error caused by the value of the key `name`. */
 ORR_PRINTF(4, 5)
 static orr_code fail_at(
     const orr__packet_config *c, const char *name, orr_error *err, const char *fmt, ...)
@@ -395,7 +395,7 @@ static orr_code fail_at(
     return orr_fail(err, ORR_EINPUT, w.path[0] ? &w : NULL, "%s", text);
 }
 
-/* The first key that asks for what the reference cannot do; NULL: none. */
+/* The first key that requests what the reference cannot do; NULL: none. */
 static const char *key_of_ours(const orr__packet_config *c)
 {
     return c->load_balance     ? "LOAD_BALANCE"
@@ -426,7 +426,7 @@ static orr_code check_needed(const orr__packet_config *c, orr_error *err)
     return ORR_OK;
 }
 
-/* What does not go with each other. */
+/* Incompatible settings. */
 static orr_code check_together(const orr__packet_config *c, orr_error *err)
 {
     if (c->rules->refuses_new_keys && key_of_ours(c))
@@ -477,7 +477,7 @@ static orr_code check_control(const orr__packet_config *c, orr_error *err)
     return ORR_OK;
 }
 
-/* Thresholds the wrong way round mark nothing by chance; the reference marks what is above the
+/* With swapped thresholds nothing is marked at random; the reference marks everything above the
  * lower one. */
 static orr_code check_marks(const orr__packet_config *c, const char *path, orr_error *err)
 {
@@ -494,7 +494,7 @@ static orr_code check_marks(const orr__packet_config *c, const char *path, orr_e
     return ORR_OK;
 }
 
-/* No output is also another file of the run; what goes to a device may. */
+/* No output may be another file of the run, except devices. */
 static orr_code check_paths(const orr__packet_config *c, orr_error *err)
 {
     static const char *const names[] = {"FCT_OUTPUT_FILE",   "PFC_OUTPUT_FILE",  "QLEN_MON_FILE",

@@ -9,8 +9,8 @@
  *     trigger id 7 oneshot
  *
  * Triggers may be used before and after they are defined, so lines keep their ids until the end.
- * What would stop htsim in the middle of a run - a oneshot fired twice, a barrier told too often -
- * is found here, with its line. */
+ * Errors that would stop htsim in the middle of a run - a oneshot fired twice, a barrier triggered
+ * too often - are found here, with their lines. */
 #include "models/network/packet/packet_files.h"
 
 #include "base/memory/map.h"
@@ -27,9 +27,9 @@ typedef struct reader {
     orr__words w;
     uint32_t hosts;
     bool has_nodes;
-    uint64_t connections, triggers, failures; /* as the head says */
+    uint64_t connections, triggers, failures; /* from the header */
     uint64_t defined;                         /* triggers */
-    uint64_t head_line[3];                    /* of these three; 0: not said */
+    uint64_t head_line[3];                    /* of these three; 0: missing */
     orr_map *numbers;                         /* id of a trigger -> its number */
     orr_error *err;
 } reader;
@@ -48,7 +48,7 @@ static orr_code refuse(const reader *r, orr_str s, const char *words)
                     s.ptr, words);
 }
 
-/* The next word, if it stands on this line. */
+/* The next word, if it is on this line. */
 static bool next_on_line(reader *r, uint32_t line, orr_str *out)
 {
     orr__words ahead = r->w;
@@ -72,7 +72,7 @@ static orr_code need_u64(
 
 /* ---- triggers ---- */
 
-/* The number of a trigger, and 1. */
+/* 1 + the number of a trigger. */
 static orr_code number_of(reader *r, uint64_t id, uint32_t *out)
 {
     orr__flow_list *f = &r->m->flows;
@@ -185,8 +185,8 @@ typedef struct connection {
     bool has_start, has_size;
 } connection;
 
-/* Ids, priorities and messages of a connection say nothing to this network; they are read, and that
- * is all. */
+/* Ids, priorities and messages of a connection have no meaning here; they are parsed and
+ * ignored. */
 static orr_code read_idle(reader *r, uint32_t line, orr_str word)
 {
     uint64_t unused;
@@ -366,7 +366,7 @@ static orr_code read_line(reader *r, orr_str word)
     return code;
 }
 
-/* ---- all together ---- */
+/* ---- everything ---- */
 
 static orr_code check_count(
     reader *r, unsigned which, const char *name, uint64_t said, uint64_t found)
@@ -394,7 +394,7 @@ static orr_code check_use(reader *r, const orr__trigger *t)
     return ORR_OK;
 }
 
-/* The flows of each trigger side by side, in the order of the file. */
+/* The flows of each trigger, contiguous and in file order. */
 static orr_code list_targets(reader *r)
 {
     orr__flow_list *f = &r->m->flows;

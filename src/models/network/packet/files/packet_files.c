@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_files.c - flow files, trace files, and files of link failures (packet-network.md 4.2).
  *
- * A count at the head of a file is never trusted with memory: each record is read before room is
- * made for it. */
+ * A count in a file's header is never trusted for allocation: each record is read before memory is
+ * allocated for it. */
 #include "models/network/packet/packet_files.h"
 
 #include "base/io/input.h"

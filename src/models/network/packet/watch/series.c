@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c - watching flows and ports: which, and what of them.
+/* series.c - time series of flows and ports.
  *
- * Watched are those that the user names and the busiest besides.  Ports: one that has been busy
- * half as long again as the least busy watched one takes its place; its series begins there.
- * Flows: the largest; how large a flow is, is known when it starts.  With lanes (fab_lanes.c)
- * samples are taken when none runs; of flows that start or are done in a window the series hears
- * when it is over, in the order of the whole network. Cost: a sample O(watched + LOOKED_AT ports),
- * samples O(slots x log of the run's length); memory O(slots x watched), which is refused beyond
- * MOST_BYTES.  What is written of it: src/views/packet_series.c. */
+ * Watched are those named by the user and, besides, the busiest.  Ports: one that is 1.5 times as
+ * busy as the least busy watched one replaces it; its series begins there. Flows: the largest; the
+ * size of a flow is known at its start.  With lanes (fab_lanes.c) samples are taken when none runs;
+ * the series learns of flows that start or complete in a window after it, in the global order.
+ * Cost: a sample O(watched + LOOKED_AT ports), samples O(slots x log of the run's length); memory
+ * O(slots x watched), which is refused beyond MOST_BYTES.  Output: src/views/packet_series.c. */
 #include "watchers.h"
 
 #include "base/text/number.h"
@@ -56,7 +55,7 @@ static void close_slot(fab_series *s)
     s->merged *= 2;
 }
 
-/* `samples` intervals in which nothing happened. */
+/* Skips `samples` intervals without activity. */
 static void skip(fab_series *s, uint64_t samples)
 {
     s->taken += samples;
@@ -97,9 +96,9 @@ static void note_flow(const fab *f, fab_series_watch *w, const fab_flow_note *n)
     w->last_a = n->acked;
 }
 
-/* ---- which ---- */
+/* ---- selection ---- */
 
-/* A place for a new one; NULL: out of memory.  Slots are empty. */
+/* A new entry; NULL: out of memory.  Its slots are empty. */
 static fab_series_watch *add_watch(const fab_series *s, fab_series_watches *w)
 {
     if (!orr_grow(&w->list, &w->room, w->count + 1))
@@ -120,7 +119,7 @@ static fab_series_watch *reuse(const fab_series *s, fab_series_watch *w)
     return w;
 }
 
-/* The interval that ends now belongs to it, if its counters are known from when it began. */
+/* The current interval counts for it if its counters at the start are known. */
 static void begin_port(const fab *f, fab_series_watch *w, uint32_t port)
 {
     struct fab_series_counts *c = &fab_series_of(f)->counts[port];
@@ -266,8 +265,8 @@ static void note_all(fab *f)
     }
 }
 
-/* Slots that have grown wide are looked at each_slot times, so a fine interval costs a long run no
- * more than a coarse one.  Both are powers of two: a sample never lies across two slots. */
+/* Wide slots are sampled each_slot times, so a fine interval costs a long run no more than a coarse
+ * one.  Both are powers of two: a sample never spans two slots. */
 static bool next_look(
     const fab *f, const void *o, unsigned which, uint64_t from, bool is_again, uint64_t *at)
 {
@@ -346,7 +345,7 @@ static orr_code take_names(fab *f, fab_series *s, orr_error *err)
     return ORR_OK;
 }
 
-/* Words of SERIES_WATCH: no more ports are named. */
+/* Words of SERIES_WATCH: an upper bound on named ports. */
 static uint64_t count_names(const orr__packet_config *c)
 {
     uint64_t count = c->series_watch[0] != 0;
@@ -355,7 +354,7 @@ static uint64_t count_names(const orr__packet_config *c)
     return count;
 }
 
-/* How many watches fit; named flows take what is left. */
+/* Limits the number of watches by memory; named flows take what is left. */
 static orr_code bound_memory(const fab *f, fab_series *s, orr_error *err)
 {
     const orr_where w = orr__packet_config_where(&f->config, "SERIES_SAMPLES");
@@ -422,7 +421,7 @@ static orr_code commit(fab *f, void *o, orr_error *err)
 {
     fab_series *s = o;
     orr_buf b = {0};
-    /* timers that were taken back may have moved the clock; the last frame is what counts */
+    /* cancelled timers may have advanced the clock; the last frame counts */
     const uint64_t whole = f->last_arrival / s->every;
     if (whole > s->taken)
         skip(s, whole - s->taken);
