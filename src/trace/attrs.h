@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attrs.h - the attributes of nodes and of metadata: their names and the types they are written as.
  *
- * This is the only table of them.  A source puts ORR__ATTR_COMM_SIZE (builder.h), a reader asks for
- * it (orr__node_get); nobody outside src/trace spells "comm_size".
+ * This is the only table of them.  A source writes ORR__ATTR_COMM_SIZE (builder.h), a reader looks
+ * it up (orr__node_get); "comm_size" is spelled nowhere outside src/trace.
  *
  * The first ORR__COLUMNS attributes are columns of a trace (orr_columns); of these the first
  * ORR__WIDE_COLUMNS hold int64_t. */

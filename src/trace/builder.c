@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* builder.c - see builder.h.  Cost: nothing is copied but the name's parts and the dependencies;
+/* builder.c - see builder.h.  Cost: only the parts of the name and the dependencies are copied;
  * adding a node is orr_trace_append. */
 #include "builder.h"
 #include "trace_impl.h"

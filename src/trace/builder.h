@@ -16,9 +16,9 @@
  *     orr__build_add(&b);
  *     return orr__build_seal(&b, out);
  *
- * The first failure sticks and turns all later calls into nothing, so that a source reads as a list
- * of nodes and asks once, at the end.  Attributes stand in the record in the order in which they
- * are put: sources whose files are compared byte by byte rely on it. */
+ * The first failure sticks and turns all later calls into no-ops, so that a source reads as a list
+ * of nodes and checks once, at the end.  Attributes are written in the order in which they are put:
+ * sources whose files are compared byte by byte rely on it. */
 #ifndef ORR_TRACE_BUILDER_H
 #define ORR_TRACE_BUILDER_H
 
@@ -32,16 +32,16 @@ enum { ORR__BUILD_ATTRS = 32 };
 
 typedef struct orr__builder {
     orr_trace *trace;
-    const char *label; /* what errors call the trace; NULL: as orr_trace_create does */
-    orr_draft node;    /* in the making: times, inputs and outputs may be set here.  Dependencies
-                        * set here replace those that were added. */
+    const char *label; /* name of the trace in errors; NULL: as in orr_trace_create */
+    orr_draft node;    /* under construction: times, inputs and outputs may be set here.
+                        * Dependencies set here replace those that were added. */
     orr_attr attrs[ORR__BUILD_ATTRS];
     size_t attr_count;
     uint64_t *data, *ctrl;
     size_t data_count, data_room, ctrl_count, ctrl_room;
     orr_buf name;     /* of the node, unless node.name is set */
     char group[24];   /* text of orr__put_group */
-    uint32_t count;   /* nodes so far: the index of the one in the making */
+    uint32_t count;   /* nodes so far: the index of the current one */
     uint64_t next_id; /* its id; may be set before orr__build_node */
     orr_hole *holes;
     size_t hole_count, hole_room;
@@ -59,7 +59,7 @@ void orr__build_open(orr__builder *b, orr_error *err);
 /* Begins the trace; attributes put so far become its metadata.  version NULL: no metadata record;
  * "": one without version. */
 void orr__build_trace(orr__builder *b, const char *version);
-/* The sealed trace; the builder is empty afterwards, also on failure (*out is NULL then). */
+/* The sealed trace; the builder is reset afterwards, also on failure (*out is NULL then). */
 orr_code orr__build_seal(orr__builder *b, orr_trace **out) ORR_MUST_CHECK;
 /* The same as a new class of a set, with the holes. */
 orr_code orr__build_class(orr__builder *b, orr_set *set, uint32_t slot_count, uint32_t *class_index)
@@ -85,29 +85,30 @@ static inline void orr__build_name(orr__builder *b, orr_str part)
     orr_buf_add(&b->name, part.ptr, part.len);
 }
 
-/* Adds the node to the trace and returns its id; after a failure the id counts on and nothing is
+/* Adds the node to the trace and returns its id; after a failure ids keep counting and nothing is
  * added. */
 uint64_t orr__build_add(orr__builder *b);
 
-/* The node waits for these, as they are. */
+/* The node depends on these, verbatim. */
 void orr__build_deps(orr__builder *b, const uint64_t *ids, size_t count);
-/* The node waits for this one; once is enough. */
+/* The node depends on this one; duplicates are dropped. */
 void orr__build_after(orr__builder *b, uint64_t id);
-/* Likewise, as a control dependency; none where a data dependency says so already. */
+/* Likewise, as a control dependency; dropped if there is a data dependency already. */
 void orr__build_after_ctrl(orr__builder *b, uint64_t id);
 
-/* The node is the next one of its stream: returns the one before it (0: none). */
+/* Makes the node the next one of its stream and returns the previous one (0: none). */
 uint64_t orr__build_in_stream(orr__builder *b, uint32_t stream);
 static inline uint64_t orr__build_last_on(const orr__builder *b, uint32_t stream)
 {
     return stream < b->stream_count ? b->last_on[stream] : 0;
 }
 
-/* Every rank of the class has its own value of this attribute, which the node has or gets. */
+/* Every rank of the class has its own value of this attribute, which is added if the node lacks
+ * it. */
 void orr__build_hole(orr__builder *b, orr_hole_field field, uint32_t slot);
 
-/* Traces have whole microseconds.  What rounding cuts off one node of a lane (a thread, a stream, a
- * CPU) is added to the lane's next one, so that sums are right to a microsecond.  Both set
+/* Traces have whole microseconds.  The rounding error of a node is carried over to the next one of
+ * its lane (a thread, a stream, a CPU), so that sums are right to a microsecond.  Both set
  * node.duration_us. */
 void orr__build_duration_ns(orr__builder *b, uint64_t lane, uint64_t ns);
 void orr__build_duration_ps(orr__builder *b,
@@ -129,7 +130,7 @@ static inline orr_attr *orr__put(orr__builder *b,
     return a;
 }
 
-/* Numbers and booleans, as the type of the table or another. */
+/* Numbers and booleans, with the type of the table or another. */
 static inline void orr__put_int(orr__builder *b, orr__attr_key key, int64_t v)
 {
     orr__put(b, key, orr__attr_rows[key].kind, (orr_value){.i = v});
@@ -155,7 +156,7 @@ static inline void orr__put_text(orr__builder *b, orr__attr_key key, orr_str v)
     orr__put(b, key, ORR_VALUE_STRING, (orr_value){.s = v});
 }
 
-/* The items must stay until the node is added. */
+/* The items must stay valid until the node is added. */
 static inline void orr__put_list(orr__builder *b,
                                  orr__attr_key key,
                                  const orr_value *items,
@@ -177,7 +178,7 @@ static inline void orr__put_on_device(orr__builder *b)
     orr__put_is_cpu_op(b, false);
 }
 
-/* What a computation costs: operations, and bytes moved. */
+/* The cost of a computation: operations, and bytes moved. */
 static inline void orr__put_work(orr__builder *b, uint64_t operations, uint64_t bytes)
 {
     orr__put_uint(b, ORR__ATTR_NUM_OPS, operations);
@@ -210,7 +211,7 @@ static inline void orr__put_group_hole(orr__builder *b, uint32_t slot)
     orr__build_hole(b, ORR_HOLE_PG_NAME, slot);
 }
 
-/* The other end of a message of which every rank of the class has its own peer. */
+/* The other end of a message whose peer differs per rank of the class. */
 static inline void orr__put_peer_hole(orr__builder *b,
                                       orr_value_kind kind,
                                       bool is_send,

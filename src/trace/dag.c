@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dag.c - see dag.h.
  *
- * Children are a CSR made by counting: one pass counts, one places.  Placing moves each start to
- * its end, which is the next one's start, so that one move of the array restores them. */
+ * Children are a CSR built by counting: one pass counts, one places.  Placing advances each start
+ * to its end, which is the next one's start, so that shifting the array by one restores them. */
 #include "dag.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ typedef struct maker {
     unsigned how;
     orr_arena *arena;
     const uint32_t *order, *vertex;
-    uint32_t *mark; /* with ONCE, by vertex: 1 + the child that named it last */
+    uint32_t *mark; /* with ONCE, by vertex: 1 + the last child that named it */
 } maker;
 
 static uint32_t *take(const maker *m, size_t n)
@@ -100,7 +100,7 @@ static void visit_list(
     }
 }
 
-/* Nodes that share a number come one after the other, or a mark would not tell. */
+/* Nodes that share a number must be consecutive, or the marks would not work. */
 static void visit_once(const maker *m, bool is_placing)
 {
     memset(m->mark, 0, (size_t)m->g->count * sizeof *m->mark);
@@ -186,7 +186,7 @@ void orr__dag_fini(orr__dag *g)
 
 /* ---- cycles ---- */
 
-/* The order is its own queue. */
+/* The order array doubles as the queue. */
 uint32_t orr__dag_order(const orr__dag *g, uint32_t *left, uint32_t *order)
 {
     uint32_t count = 0;
@@ -201,7 +201,7 @@ uint32_t orr__dag_order(const orr__dag *g, uint32_t *left, uint32_t *order)
     return count;
 }
 
-/* Long ones are cut in the middle. */
+/* Long ones are abbreviated in the middle. */
 static void put_cycle(const uint64_t *ids, size_t count, char *out, size_t size)
 {
     size_t used = 0;
@@ -228,11 +228,11 @@ orr_code orr__fail_cycle(const uint32_t *path,
     char text[240];
     while (path[begin] != again)
         begin++;
-    const uint32_t count = length - begin + 1; /* the first one again at the end */
+    const uint32_t count = length - begin + 1; /* with the first one repeated at the end */
     uint64_t *ids = orr_alloc(count, sizeof *ids);
     if (!ids)
         return orr_no_memory(err);
-    for (uint32_t i = 0; i + 1 < count; i++) /* parents were followed, so turn it round */
+    for (uint32_t i = 0; i + 1 < count; i++) /* parents were followed, so reverse it */
         ids[i] = id_of(context, path[length - 1 - i]);
     ids[count - 1] = ids[0];
     put_cycle(ids, count, text, sizeof text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dag.h - the dependencies of a trace turned round: who waits for a node, and for how many nodes it
- * waits.
+/* dag.h - the inverted dependencies of a trace: the children of each node, and the number of its
+ * parents.
  *
  *     orr__dag g;
  *     if (!orr__dag_build(orr_trace_columns(t), ORR__DAG_BOTH, NULL, &g)) return orr_no_memory(err);
@@ -8,9 +8,8 @@
  *         if (--waits[g.child[e]] == 0) start(g.child[e]);
  *     orr__dag_fini(&g);
  *
- * This is what feeders, checks, views and simulations walk.  A trace may have cycles; then
- * orr__dag_order says so.  Cost: two passes over the dependencies; 8 bytes per node and 4 per
- * dependency. */
+ * Used by feeders, checks, views and simulations.  A trace may have cycles; orr__dag_order detects
+ * them.  Cost: two passes over the dependencies; 8 bytes per node and 4 per dependency. */
 #ifndef ORR_TRACE_DAG_H
 #define ORR_TRACE_DAG_H
 
@@ -21,27 +20,26 @@
 typedef struct orr__dag {
     uint32_t count;
     uint32_t *first, *child; /* the children of node i: child[first[i] .. first[i + 1]) */
-    uint32_t *ctrl_from;     /* with SPLIT: those from here on are through a control dependency */
+    uint32_t *ctrl_from;     /* with SPLIT: from here on through a control dependency */
     uint32_t *waits;
 } orr__dag;
 
-/* Dependencies on nodes that are not in the trace have no child entry and, but for ALL_MENTIONS,
- * are not waited for.  A dependency that is listed twice counts twice on both sides, but for
- * ONCE. */
+/* Dependencies on missing nodes have no child entry and, except with ALL_MENTIONS, are not waited
+ * for.  A dependency listed twice counts twice on both sides, except with ONCE. */
 enum {
     ORR__DAG_DATA = 1, /* data dependencies */
     ORR__DAG_CTRL = 2, /* control dependencies */
     ORR__DAG_BOTH = ORR__DAG_DATA | ORR__DAG_CTRL,
-    ORR__DAG_NO_LOOPS = 4,     /* without those of a node on itself */
+    ORR__DAG_NO_LOOPS = 4,     /* without self-dependencies */
     ORR__DAG_SPLIT = 8,        /* data before control, and ctrl_from; not with ONCE */
     ORR__DAG_ONCE = 16,        /* a parent has a child once, however often the child names it */
-    ORR__DAG_ALL_MENTIONS = 32 /* with ONCE: waits counts every mention all the same */
+    ORR__DAG_ALL_MENTIONS = 32 /* with ONCE: waits still counts every mention */
 };
 
 /* The arena owns the arrays; NULL: orr__dag_fini frees them.  False: out of memory. */
 bool orr__dag_build(const orr_columns *c, unsigned how, orr_arena *a, orr__dag *out);
-/* Numbers nodes anew: vertex[i] of `count` is node i's number, which several nodes may share; order
- * lists the nodes by number (NULL: 0, 1, ...).  With ONCE only. */
+/* Renumbers nodes: vertex[i] of `count` is node i's number, which several nodes may share; order
+ * lists the nodes by number (NULL: 0, 1, ...).  Only with ONCE. */
 bool orr__dag_build_renumbered(const orr_columns *c,
                                unsigned how,
                                const uint32_t *order,
@@ -50,13 +48,12 @@ bool orr__dag_build_renumbered(const orr_columns *c,
                                orr__dag *out);
 void orr__dag_fini(orr__dag *g); /* an all-zero one is fine */
 
-/* Nodes in an order in which each comes after all it waits for; returns how many there are.  Fewer
- * than g->count: the others wait for themselves, directly or not, and for them left[i] > 0.  Both
- * arrays have g->count entries. */
+/* A topological order; returns its length.  Less than g->count: the remaining nodes depend on
+ * themselves, directly or not, and have left[i] > 0.  Both arrays have g->count entries. */
 uint32_t orr__dag_order(const orr__dag *g, uint32_t *left, uint32_t *order);
 
-/* ORR_EINPUT for the cycle at the end of path, each of whose nodes waits for the next and the last
- * for `again`: "dependencies form a cycle of 2 nodes: 1 -> 4 -> 1". */
+/* ORR_EINPUT for the cycle at the end of path, each of whose nodes depends on the next and the last
+ * on `again`: "dependencies form a cycle of 2 nodes: 1 -> 4 -> 1". */
 orr_code orr__fail_cycle(const uint32_t *path,
                          uint32_t length,
                          uint32_t again,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feeder.c - feeding a trace that is in memory, or a file through a window.
+/* feeder.c - feeds a trace in memory, or a file through a window.
  *
- * Who waits for whom is dag.h.  Ready nodes are a bitmap tree over *positions*: a node's place in
- * the order of ids, which for ordinary traces is its index.  Cost: opening O(nodes + dependencies),
- * each node O(1) plus its children; 9 bytes a node and 4 a dependency. */
+ * Dependencies are in dag.h.  Ready nodes are a bitmap tree over *positions*: a node's rank in the
+ * order of ids, which for ordinary traces is its index.  Cost: opening O(nodes + dependencies),
+ * each node O(1) plus its children; 9 bytes per node and 4 per dependency. */
 #include <orrery/feeder.h>
 
 #include "dag.h"
@@ -25,16 +25,14 @@
  *     file:   [ finished ............ | held: waiting, ready, taken | not read yet ..... ]
  *
  * A parent is therefore held (an edge from it), finished (nothing to wait for) or not read yet (the
- * child is put on a list under the parent's id).  To tell the last two apart every id that was ever
- * read is one bit in a paged bitmap; full pages shrink to a mark, so ids without gaps cost almost
- * nothing.
+ * child is listed under the parent's id).  To distinguish the last two, every id ever read is one
+ * bit in a paged bitmap; full pages shrink to a mark, so ids without gaps cost almost nothing.
  *
  * Order: smallest id first among the ready nodes that are held.  With a window that holds the whole
- * trace that is exactly the order of feeder.c.  When nothing can run any more the reason is an
- * error: a cycle, a parent that the file does not have, or a window too small for a parent that
- * comes later. */
+ * trace that is exactly the order of feeder.c.  When nothing can run any more the error names the
+ * reason: a cycle, a missing parent, or a window too small for a parent that comes later. */
 
-/* Small pages: ids that lie far apart take one each. */
+/* Small pages: ids that are far apart take one each. */
 enum { PAGE_BITS = 9, PAGE_WORDS = 1 << (PAGE_BITS - 6), NONE = -1 };
 #define FULL_PAGE (UINT32_MAX - 1)
 #define MAX_RECORD (256u << 20)
@@ -155,7 +153,7 @@ static bool new_edge(window *w, uint32_t child, int32_t next, int32_t *out)
     return true;
 }
 
-/* Let slot `child` wait for the node `parent`, unless that is finished. */
+/* Makes slot `child` wait for the node `parent`, unless that is finished. */
 static bool add_parent(window *w, uint32_t child, uint64_t parent)
 {
     const uint32_t holder = orr_map_find(w->held, parent, ORR_NO_NODE);
@@ -242,7 +240,7 @@ static bool keep_body(slot *s, orr_span body)
     return true;
 }
 
-/* Those who waited for this id before it was read. */
+/* Those that waited for this id before it was read. */
 static void adopt_waiting(window *w, uint32_t i)
 {
     const uint32_t head = orr_map_find(w->awaited, w->slots[i].id, ORR_NO_NODE);
@@ -288,12 +286,12 @@ static orr_code read_one(window *w, orr_error *err)
                        w->scan.why);
     }
     code = hold(w, body, byte, err);
-    if (!code) /* a bad record stays next: the error comes again */
+    if (!code) /* a bad record stays next: the error repeats */
         orr_stream_skip(w->stream, size);
     return code;
 }
 
-/* At the end of the file everyone who is still awaited is missing. */
+/* At the end of the file every id still awaited is missing. */
 static orr_code refuse_awaited(const window *w, orr_error *err)
 {
     if (orr_map_count(w->awaited) == 0)
@@ -405,7 +403,7 @@ static orr_code window_open(const char *path,
 
 /* ---- feeding ---- */
 
-/* A held parent of a waiting slot; ORR_NO_NODE when it waits for something not read yet. */
+/* A held parent of a waiting slot; ORR_NO_NODE if it waits for something not read yet. */
 static uint32_t held_parent(const window *w, uint32_t i, uint64_t *unread)
 {
     const orr_node node = {.body = {w->slots[i].body, w->slots[i].body_len}};
@@ -430,7 +428,7 @@ static uint64_t entry_id(const void *context, uint32_t i)
     return ((const window *)context)->slots[i].id;
 }
 
-/* Nothing runs and nothing is ready: follow who waits for whom. */
+/* Nothing runs and nothing is ready: follow the dependencies. */
 static orr_code explain_stall(const window *w, orr_error *err)
 {
     uint32_t i = 0, length = 0;
@@ -568,7 +566,7 @@ struct orr_feeder {
     uint32_t *place; /* position of a node by id; NULL: its index */
     orr_bitset_queue ready;
     uint64_t in_flight, left;
-    uint64_t released; /* pages of the trace's file before this have been given back */
+    uint64_t released; /* pages of the trace's file before this have been released */
 };
 
 static bool feeds_data(const orr_feeder *f)
@@ -638,8 +636,8 @@ static orr_code refuse_unsound(const orr_feeder *f, orr_error *err)
     return ORR_OK;
 }
 
-/* V2 keeps a child once in its parent's list, yet waits for every mention of the parent, and for
- * ever for one that is missing (chakra.md 6.1). */
+/* V2 keeps a child once in its parent's list, yet waits for every mention of the parent, and
+ * forever for a missing one (chakra.md 6.1). */
 static bool turn_round(orr_feeder *f)
 {
     const unsigned lists =
@@ -651,7 +649,7 @@ static bool turn_round(orr_feeder *f)
 
 /* ---- cycles ---- */
 
-/* A parent of node that is itself stuck: there is one, or node would not be. */
+/* A blocked parent of the node: there is one, or the node would not be blocked. */
 static uint32_t stuck_parent(const orr_feeder *f, uint32_t node, const uint32_t *pending)
 {
     const orr_columns *c = &f->t->columns;
@@ -671,7 +669,7 @@ static uint64_t id_of(const void *feeder, uint32_t node)
     return ((const orr_feeder *)feeder)->t->id[node];
 }
 
-/* Walk from parent to parent among the stuck nodes until one comes again. */
+/* Walk from parent to parent among the blocked nodes until one repeats. */
 static orr_code describe_cycle(const orr_feeder *f,
                                const uint32_t *pending,
                                uint32_t *path,
@@ -681,7 +679,7 @@ static orr_code describe_cycle(const orr_feeder *f,
     while (pending[node] == 0)
         node++;
     while (f->state[node] == WAITING) {
-        f->state[node] = FINISHED; /* seen; the feeder is thrown away afterwards */
+        f->state[node] = FINISHED; /* visited; the feeder is discarded afterwards */
         path[length++] = node;
         node = stuck_parent(f, node, pending);
     }
@@ -778,7 +776,7 @@ orr_code orr_feeder_create(const orr_trace *t,
         return orr_no_memory(err);
     f->t = t;
     orr_code code = ORR__TAKE_OPTIONS(&f->opt, opt, orr_feeder_options, err);
-    f->opt.read = NULL; /* the caller's; the trace has been read */
+    f->opt.read = NULL; /* the caller's; no longer needed */
     if (!code)
         code = prepare(f, err);
     if (code)
@@ -870,8 +868,8 @@ void orr_feeder_done(orr_feeder *f, uint32_t node)
     }
 }
 
-/* Records are looked at roughly in the order of the file, each about once: what lies well behind
- * may go, or feeding a trace would bring its whole file into memory. */
+/* Records are visited roughly in file order, each about once: pages well behind can be released, or
+ * feeding a trace would bring its whole file into memory. */
 static void release_behind(orr_feeder *f, uint32_t node)
 {
     const orr_trace *t = f->t;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal.c - a schedule in memory: made rank by rank, then only looked at.
+/* goal.c - a schedule in memory: built rank by rank, then immutable.
  *
- * Why edges are kept as wishes until their rank ends: successors of a node lie side by side, and
- * how many there are is known only then.  Sorting them is two passes over the rank's edges.
- * Invariants: nodes and edges of finished ranks never change; waits is the number of edges into a
- * node. Cost: 32 bytes a node, 4 an edge, 16 a rank. */
+ * Why edges are buffered until their rank ends: successors of a node are contiguous, and their
+ * number is known only then.  Sorting them is two passes over the rank's edges. Invariants: nodes
+ * and edges of finished ranks never change; waits is the number of edges into a node. Cost: 32
+ * bytes per node, 4 per edge, 16 per rank. */
 #include "goal_impl.h"
 
 #include <orrery/lab/goal.h>
@@ -29,18 +29,17 @@
  *     ...
  *
  * Why by hand: files have gigabytes, a line has a handful of tokens, and a table-driven scanner
- * looks at each byte more often.  A line's place is counted only when there is an error to report.
- * Invariants: p never passes end; labels belong to the rank being read (a stamp tells old entries).
- * Cost: one pass, a few nanoseconds a byte; labels l1, l2, ... are an array, others a hash
- * table. */
+ * reads each byte several times.  Lines are counted only when there is an error to report.
+ * Invariants: p never passes end; labels belong to the rank being read (a stamp identifies old
+ * entries). Cost: one pass, a few nanoseconds per byte; labels l1, l2, ... are an array, others a
+ * hash table. */
 
-/* ---- GOAL schedules as text: operations l1, l2, ... of each rank, edges as early as they may
- * stand.
+/* ---- GOAL schedules as text: operations l1, l2, ... of each rank, edges as early as possible.
  *
- * An edge may stand only below both its operations, and a reader restores the order of a node's
- * successors from the order of the lines.  So an edge is written behind the later one of its two
- * operations, but never before an edge that precedes it in its list; then reading gives the same
- * schedule again. Cost: three words of scratch for each edge of the largest rank. */
+ * An edge must come after both its operations, and a reader restores the order of a node's
+ * successors from the order of the lines.  So an edge is written after the later one of its two
+ * operations, but never before its predecessor in the list; then reading gives the same schedule
+ * again. Cost: three words of scratch per edge of the largest rank. */
 
 typedef struct edge_line {
     uint32_t later, earlier; /* the top bit of earlier: irequires */
@@ -50,7 +49,7 @@ typedef struct text_writer {
     const orr_goal *goal;
     orr_output *out;
     orr_buf buf;
-    uint32_t *first; /* of the lines behind each operation */
+    uint32_t *first; /* of the lines after each operation */
     edge_line *lines;
     size_t first_room, line_room;
 } text_writer;
@@ -91,7 +90,7 @@ static void put_edge(orr_buf *b, edge_line l)
     orr_buf_byte(b, '\n');
 }
 
-/* Call back for each edge of one list with the operation that its line stands behind. */
+/* Calls back for each edge of one list with the operation after which its line is written. */
 static void place_list(text_writer *w,
                        const uint32_t *list,
                        uint32_t count,
@@ -121,7 +120,7 @@ static void place_rank(text_writer *w, uint32_t rank, bool is_counting)
     }
 }
 
-/* A counting sort of the rank's edges by the operation they stand behind. */
+/* A counting sort of the rank's edges by the operation they follow. */
 static bool sort_edges(text_writer *w, uint32_t rank)
 {
     const uint32_t ops = orr__goal_ops(w->goal, rank);
@@ -149,7 +148,7 @@ static bool put_rank(text_writer *w, uint32_t rank)
     uint32_t at = 0;
     for (uint32_t i = 0; i < ops; i++) {
         put_op(&w->buf, i, &nodes[i]);
-        for (; at < w->first[i]; at++) /* placing left first[i] behind the lines of i */
+        for (; at < w->first[i]; at++) /* after placing, first[i] is the end of i's lines */
             put_edge(&w->buf, w->lines[at]);
         if (w->buf.len > 1 << 20)
             orr_output_drain(w->out, &w->buf);
@@ -177,7 +176,7 @@ static orr_code goal_write_text(const orr_goal *g, struct orr_output *out, orr_e
 }
 
 typedef struct label_slot {
-    uint32_t rank; /* plus one, of the rank that wrote here; 0: nobody */
+    uint32_t rank; /* plus one, of the rank that defined it; 0: none */
     uint32_t op;
 } label_slot;
 
@@ -216,8 +215,8 @@ static bool is_word(char c)
     return orr_is_letter(c) || orr_is_digit(c) || c == '_';
 }
 
-/* What stands at p, short enough for a message: a word, a number, one character, or where the text
- * ends. */
+/* The token at p, shortened for a message: a word, a number, one character, or the end of the
+ * text. */
 static void describe(const text_reader *t, char *buf, size_t size)
 {
     if (t->p >= t->end) {
@@ -311,7 +310,7 @@ static inline orr_code end_of_line(text_reader *t)
 
 /* ---- words and numbers */
 
-/* Is the next token this word?  Then it is taken. */
+/* Consumes the next token if it is this word. */
 static inline bool take_word(text_reader *t, const char *word, size_t len)
 {
     if ((size_t)(t->end - t->p) < len || memcmp(t->p, word, len) != 0)
@@ -405,7 +404,7 @@ static named_slot *named_find(const text_reader *t, const char *s, size_t len, u
     return &t->named[i];
 }
 
-/* Twice the room; entries of earlier ranks are left behind. */
+/* Doubles the table; entries of earlier ranks are dropped. */
 static bool named_grow(text_reader *t)
 {
     text_reader old = *t;
@@ -450,7 +449,8 @@ static bool label_add_named(text_reader *t, const char *s, size_t len)
     return true;
 }
 
-/* Numbers far above the count of operations go to the hash table: memory is bounded by the text. */
+/* Numbers far above the number of operations go to the hash table: memory is bounded by the
+ * text. */
 static inline orr_code label_define(text_reader *t, const char *s, size_t len)
 {
     uint32_t op;
@@ -560,7 +560,7 @@ static inline orr_code take_label(text_reader *t, const char **s, size_t *len)
     return ORR_OK;
 }
 
-/* "requires b", after the label of the one that waits. */
+/* "requires b", after the label of the dependent operation. */
 static inline orr_code read_edge(text_reader *t, const char *later, size_t later_len)
 {
     const bool on_start = *t->p == 'i';
@@ -722,16 +722,15 @@ static orr_code goal_read_text(
     return ORR_OK;
 }
 
-/* ==== GOAL schedules as the binary file that simulators load: reader and writer, so
+/* ==== GOAL's binary format: reader and writer together, so
  * that they cannot drift.
  *
  *     magic 4223 | ranks | max cpu | max nic | start and end of each rank | rank records
- *     rank:  nodes | roots | root indices | 39 bytes a node | successors
+ *     rank:  nodes | roots | root indices | 39 bytes per node | successors
  *
  * Everything is little endian and packed.  docs/format/goal.md has it byte by byte. Why reading
- * checks every count: a schedule in memory is trusted by the simulator, which does not look
- * again.  Lists may lie in any order in the file; what is written has them in the order of
- * nodes. */
+ * checks every count: the simulator trusts a schedule in memory.  Lists may be in any order in the
+ * file; we write them in node order. */
 
 enum { HEAD_BYTES = 14, JUMP_BYTES = 16, BASE = 8, RANK_HEAD_BYTES = 8 };
 
@@ -803,7 +802,7 @@ static orr_code read_list(binary_reader *b, const uint8_t *field, uint32_t node,
     return ORR_OK;
 }
 
-/* A list may be named by several nodes: without a limit a small file could ask for a huge
+/* A list may be referenced by several nodes: without a limit a small file could expand to a huge
  * schedule. */
 static orr_code check_edges(binary_reader *b)
 {
@@ -838,7 +837,7 @@ static orr_code read_node(binary_reader *b, uint32_t i)
     return code ? code : read_list(b, p + 31, i, true);
 }
 
-/* The counts and roots of the file must be those that follow from its edges. */
+/* The counts and roots in the file must agree with its edges. */
 static orr_code check_counts(binary_reader *b, const uint8_t *roots, uint32_t root_count)
 {
     const orr__goal_node *nodes = orr__goal_nodes(b->goal, b->rank);
@@ -924,7 +923,7 @@ static orr_code check_head(binary_reader *b, uint32_t *ranks)
     return ORR_OK;
 }
 
-/* The head must name the largest CPU and NIC: a simulator makes room for as many. */
+/* The header must give the largest CPU and NIC: a simulator allocates by them. */
 static orr_code check_places(binary_reader *b)
 {
     const orr_goal_totals *t = &b->goal->totals;
@@ -1041,7 +1040,7 @@ orr_code orr_goal_create(uint32_t ranks, orr_goal **out, orr_error *err)
     if (ranks == 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "a schedule needs at least one rank");
     orr_goal *g = orr_alloc(1, sizeof *g);
-    /* Arrays exist from the start: places in them are counted from their addresses. */
+    /* Arrays exist from the start: indices are computed from addresses. */
     if (!g || !orr_grow(&g->ranks, &g->rank_room, 2) || !orr_grow(&g->nodes, &g->node_room, 1) ||
         !orr_grow(&g->edges, &g->edge_room, 1)) {
         orr_goal_free(g);
@@ -1121,8 +1120,8 @@ orr_code orr_goal_require(
     return ORR_OK;
 }
 
-/* Counts of successors become places: then is where the next edge of its kind goes, until all are
- * placed. */
+/* Turns counts of successors into offsets: `then` is where the next edge of its kind goes, until
+ * all are placed. */
 static void place_edges(orr_goal *g, orr__goal_node *nodes, size_t count)
 {
     uint32_t at = 0;
@@ -1138,7 +1137,7 @@ static void place_edges(orr_goal *g, orr__goal_node *nodes, size_t count)
         orr__goal_node *n = &nodes[w.earlier & 0x7fffffffu];
         edges[w.earlier >> 31 ? n->started++ : n->then++] = w.later;
     }
-    /* Each now points behind its own list: go back by one list. */
+    /* Each now points to the end of its own list: go back by one list. */
     at = 0;
     for (size_t i = 0; i < count; i++) {
         const uint32_t then_end = nodes[i].then, started_end = nodes[i].started;
@@ -1269,7 +1268,7 @@ orr_code orr_goal_read(const char *path, orr_goal_remarks *remarks, orr_goal **o
     return code;
 }
 
-/* "num_ranks" behind blanks and comments. */
+/* "num_ranks" after blanks and comments. */
 static bool starts_like_text(const uint8_t *p, size_t n)
 {
     static const char word[] = "num_ranks";
@@ -1291,7 +1290,7 @@ static bool starts_like_text(const uint8_t *p, size_t n)
     return i < n && n - i >= sizeof word - 1 && memcmp(p + i, word, sizeof word - 1) == 0;
 }
 
-/* What a pipe gives is given once: to look into it is to lose it. */
+/* A pipe can be read only once: peeking would lose data. */
 static bool can_be_read_again(const char *path)
 {
     struct stat st;

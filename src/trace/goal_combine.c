@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_combine.c - several schedules on one machine: each rank of each job gets a host of its own,
- * and peers become the hosts they are on.  Jobs never share a host, so their messages cannot meet.
- * Cost: a copy of the schedules, and four bytes a rank. */
+/* goal_combine.c - several schedules on one machine: each rank of each job gets its own host, and
+ * peers are translated to hosts.  Jobs never share a host, so their messages cannot match. Cost: a
+ * copy of the schedules, and four bytes per rank. */
 #include <orrery/lab/goal.h>
 
 #include "base/short_forms.h"
@@ -58,7 +58,7 @@ static orr_code copy_all(combiner *c)
     return code;
 }
 
-/* The machine's schedule remembers whose its hosts are. */
+/* The combined schedule records the job of each host. */
 static orr_code note_jobs(combiner *c)
 {
     orr_goal *g = c->out;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_impl.h - a GOAL schedule from the inside, for its readers, its writers and the simulator.
+/* goal_impl.h - internals of a GOAL schedule, for readers, writers and the simulator.
  *
  *     ranks    | first node, first edge | ...            one more than there are ranks
  *     nodes    | n0 n1 n2 ... end | n0 n1 ... end | ...  rank after rank, each with one node at its end
@@ -7,8 +7,8 @@
  *
  * A node's successors are edges [then, started) when it finishes and [started, next node's then)
  * when it starts, counted from the first edge of its rank.  The end node exists for the second of
- * these.  All of an operation lies in half a cache line, because a simulator meets operations of
- * different ranks in turn. */
+ * these.  An operation is half a cache line, because a simulator accesses operations of different
+ * ranks in turn. */
 #ifndef ORR_TRACE_GOAL_IMPL_H
 #define ORR_TRACE_GOAL_IMPL_H
 
@@ -28,7 +28,7 @@ typedef struct orr__goal_rank {
     uint64_t first_node, first_edge;
 } orr__goal_rank;
 
-/* An edge as it was asked for, until its rank ends. */
+/* A requested edge, until its rank ends. */
 typedef struct orr__goal_wish {
     uint32_t later, earlier; /* the top bit of earlier: waits for the start */
 } orr__goal_wish;
@@ -39,7 +39,7 @@ struct orr_goal {
     orr__goal_rank *ranks;
     orr__goal_wish *wishes;
     size_t node_count, node_room, edge_count, edge_room, rank_room, wish_count, wish_room;
-    uint32_t rank_count, rank_done; /* promised, and there */
+    uint32_t rank_count, rank_done; /* announced, and completed */
     bool is_in_rank;
     orr_goal_totals totals;
     size_t job_count;    /* 0: one schedule, not a machine of jobs */
@@ -64,8 +64,7 @@ static inline uint32_t orr__goal_ops(const orr_goal *g, uint32_t rank)
     return (uint32_t)(g->ranks[rank + 1].first_node - g->ranks[rank].first_node - 1);
 }
 
-/* The same as orr_goal_add and orr_goal_require inside a rank whose arguments are known to be
- * good. */
+/* Like orr_goal_add and orr_goal_require inside a rank, with arguments known to be valid. */
 static inline bool orr__goal_push(orr_goal *g, const orr__goal_node *n)
 {
     if (!orr_grow(&g->nodes, &g->node_room, g->node_count + 2))
@@ -83,7 +82,7 @@ static inline bool orr__goal_wish_for(orr_goal *g, uint32_t later, uint32_t earl
     return true;
 }
 
-/* Readers and writers of one form each; a text's bytes, a binary's bytes, an open output. */
+/* Readers and writers of one format each; a text's bytes, a binary's bytes, an open output. */
 struct orr_output;
 
 enum { ORR__GOAL_MAGIC = 4223, ORR__GOAL_CONSUMED = 2342, ORR__GOAL_NODE_BYTES = 39 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* input_files.c - hashes of the files that a result comes from.
+/* input_files.c - hashes of input files, for provenance.
  *
- * A file is read again for it: hashes are only asked for when a result is written to be kept, and
- * whoever read the file before need not know about them.  So only plain files have one: of a pipe
- * the second reading finds nothing. Cost: linear in the size of the files. */
+ * A file is read again for it: hashes are needed only when a result is saved, and the readers need
+ * not know about them.  So only regular files have one: a pipe cannot be read twice. Cost: linear
+ * in the size of the files. */
 #include "input_files.h"
 
 #include "base/io/input.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* input_files.h - the files that a result comes from, each with the hash of its content. */
+/* input_files.h - the input files of a result, each with the hash of its content. */
 #ifndef ORR_SIMULATE_INPUT_FILES_H
 #define ORR_SIMULATE_INPUT_FILES_H
 
@@ -14,8 +14,8 @@ typedef struct orr__input_file {
     uint64_t bytes; /* of a file */
 } orr__input_file;
 
-/* The hash of a file's bytes, unpacked; of traces the one that `orrery info` prints.  What cannot
- * be read again, as standard input and pipes, has none.  False: out of memory. */
+/* The hash of a file's uncompressed bytes; of traces the one printed by `orrery info`.  Standard
+ * input and pipes, which cannot be reread, have none.  False: out of memory. */
 bool orr__input_file_hash(orr__input_file *f);
 bool orr__input_traces_hash(orr__input_file *f);
 

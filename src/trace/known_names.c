@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known_names.c - communication and annotations by what they are called; one list for traces,
- * timelines and links, so that all call a thing the same; and the sizes of
+/* known_names.c - recognises communication and annotations by name; one list for traces, timelines
+ * and links, for consistency; and the sizes of
  * element types. */
 #include "known_names.h"
 
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The kernel's own name, not the types it is made for. */
+/* The kernel's own name, without template arguments. */
 static orr_str head_of(orr_str name)
 {
     const char *bracket = name.len ? memchr(name.ptr, '(', name.len) : NULL;
@@ -41,13 +41,13 @@ static bool has_folded(orr_str s, const char *word)
 }
 
 enum {
-    LIBRARIES = 4, /* the first words: libraries that every rank of a group calls */
+    LIBRARIES = 4, /* the first words: libraries called by every rank of a group */
     DEEP_EP = LIBRARIES,
     WORDS = 15,
 };
 
-/* Which of the words are in it, a bit each.  All names of a trace come by here, so where a word may
- * begin is found by its first two letters, for all words in one pass. */
+/* Which of the words it contains, one bit each.  All names of a trace are checked, so possible
+ * starts of words are found by their first two letters, for all words in one pass. */
 static uint32_t words_in(orr_str s)
 {
     static const char *const words[WORDS] = {
@@ -104,7 +104,7 @@ orr__comm_by orr__comm_kernel(orr_str name)
     const uint32_t found = words_in(head);
     const uint32_t libraries = (1u << LIBRARIES) - 1;
     bool is_one_sided = found & ~libraries;
-    /* Which tokens go where is worked out by a kernel that sends nothing. */
+    /* The kernel that computes the layout sends nothing. */
     if (found >> DEEP_EP & 1)
         is_one_sided = !has_folded(head, "layout");
     if (is_one_sided)
@@ -214,7 +214,7 @@ uint32_t orr__dtype_scalar_bytes(orr_str name)
         if (orr_str_is(name, rows[i].scalar))
             return rows[i].bytes;
     }
-    return orr_str_begins(name, "Float8") ? 1 : 0; /* there are new ones from time to time */
+    return orr_str_begins(name, "Float8") ? 1 : 0; /* new ones appear from time to time */
 }
 
 uint32_t orr__dtype_number_bytes(int64_t number)

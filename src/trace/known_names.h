@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known_names.h - what names and marks say a thing is: communication, an annotation, work;
- * and what element types are called. */
+/* known_names.h - classification by name: communication, annotation, work; and the names of element
+ * types. */
 #ifndef ORR_TRACE_KNOWN_NAMES_H
 #define ORR_TRACE_KNOWN_NAMES_H
 
@@ -9,22 +9,22 @@
 
 typedef enum orr__comm_by {
     ORR__COMM_NOT,
-    ORR__COMM_NCCL, /* NCCL, RCCL, MSCCL, oneCCL: one kernel for each call */
-    /* Kernels that write to other devices by themselves: DeepEP, NVSHMEM, symmetric memory, custom
-     * all-reduces.  No record says how much, or to whom. */
+    ORR__COMM_NCCL, /* NCCL, RCCL, MSCCL, oneCCL: one kernel per call */
+    /* Kernels that write directly to other devices: DeepEP, NVSHMEM, symmetric memory, custom
+     * all-reduces.  Size and peers are not recorded. */
     ORR__COMM_ONE_SIDED
 } orr__comm_by;
 
 orr__comm_by orr__comm_kernel(orr_str name);
 
-/* Collective of a one-sided kernel plus 1; 0: its name does not say it. */
+/* 1 + the collective of a one-sided kernel; 0: not known from its name. */
 uint8_t orr__comm_one_sided_kind(orr_str name);
 
-/* What a back end without a device did, on a thread of its own: "gloo:all_reduce". */
+/* Communication of a back end without a device, on its own thread: "gloo:all_reduce". */
 bool orr__comm_on_host(orr_str name);
 
-/* A host node that is no operator: what a user named (record_function, ProfilerStep), the threads
- * and the process of an execution trace. */
+/* A host node that is not an operator: user annotations (record_function, ProfilerStep), the
+ * threads and the process of an execution trace. */
 bool orr__is_annotation(const orr_trace *t, uint32_t node);
 
 /* ---- element types ----

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.c - several jobs on one machine: each rank of each job gets a host of its own. */
+/* placement.c - several jobs on one machine: each rank of each job gets its own host. */
 #include "placement.h"
 
 #include "base/formats/json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* placement.h - which host of a machine each rank of each job is on, for jobs that are joined as
- * schedules (goal_combine.c) or as traces (set_combine.c). */
+/* placement.h - the host of each rank of each job, for jobs combined as schedules (goal_combine.c)
+ * or as traces (set_combine.c). */
 #ifndef ORR_TRACE_PLACEMENT_H
 #define ORR_TRACE_PLACEMENT_H
 
@@ -12,9 +12,9 @@ typedef struct orr__placement {
     size_t job_count;
     uint32_t ranks, hosts;
     uint32_t *host_of; /* by rank, job after job */
-    uint32_t *rank_on; /* by host: 1 + the rank; 0: nobody */
+    uint32_t *rank_on; /* by host: 1 + the rank; 0: unused */
     uint32_t *job_of;  /* by rank */
-    uint32_t *first;   /* by job: its first rank; then how many there are */
+    uint32_t *first;   /* by job: its first rank; then the total */
 } orr__placement;
 
 /* Lists are in the arena.  counts: ranks of each job. */

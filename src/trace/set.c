@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set.c - the traces of many ranks.
  *
- * Equality is found in two steps.  Files with equal bytes (by hash, then compared) are parsed
- * once.  Among the rest, traces whose records differ by one constant in every id and dependency are
- * one class with a shift; a trace is only ever merged when writing it back gives the very bytes it
- * was read from.  Files are read in batches of a few per thread and merged in rank order, so the
- * result is the same with any number of threads and memory holds the classes plus one batch. */
+ * Equality is found in two steps.  Files with equal bytes (by hash, then compared) are parsed once.
+ * Among the rest, traces whose records differ by one constant in every id and dependency are one
+ * class with a shift; a trace is only merged if writing it back gives exactly the bytes it was read
+ * from.  Files are read in batches of a few per thread and merged in rank order, so the result is
+ * the same with any number of threads and memory holds the classes plus one batch. */
 #include "attrs.h"
 
 #include "base/formats/json.h"
@@ -25,13 +25,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ==== rank files that differ in groups, peers and tags only become one class with holes, as
+/* ==== merges rank files that differ only in groups, peers and tags into one class with holes, as
  * generators write them.
  *
- * Traces are put together by a hash over everything but the values of those attributes.  Values
- * that are equal in all of them are no holes; places whose values go together through all traces
- * share a slot.  That it is right is not left to hashes: every trace is written from the class and
- * its values again, and must be the bytes that were read.  Cost: every trace is read twice more. */
+ * Candidates are found by a hash over everything but the values of those attributes.  Values that
+ * are equal in all of them are not holes; places with equal columns of values share a slot.
+ * Correctness does not rely on hashes: every trace is regenerated from the class and its values,
+ * and must equal the bytes that were read.  Cost: every trace is read twice more. */
 
 typedef struct place {
     uint32_t node;
@@ -40,7 +40,7 @@ typedef struct place {
     bool differs;
 } place;
 
-/* ---- likeness ---- */
+/* ---- similarity ---- */
 
 static const orr__attr_key keys[ORR_HOLE_FIELDS] = {ORR__ATTR_PG_NAME, ORR__ATTR_COMM_SRC,
                                                     ORR__ATTR_COMM_DST, ORR__ATTR_COMM_TAG};
@@ -66,7 +66,7 @@ static uint64_t alike_of(const orr_trace *t)
     for (uint32_t i = 0; i < t->count; i++) {
         orr_wire w = orr_wire_of(orr__trace_body(t, i));
         orr_field f;
-        const uint8_t *same = NULL; /* bytes before here are hashed already */
+        const uint8_t *same = NULL; /* bytes before here are already hashed */
         while (orr_wire_next(&w, &f)) {
             same = same ? same : f.start;
             if (!may_be_hole(&f, w.at))
@@ -125,13 +125,13 @@ static void compare(const orr_trace *first, const orr_trace *t, place *list, siz
 
 typedef struct joiner {
     orr_set *s;
-    uint32_t *like;    /* by class: the first that is alike */
+    uint32_t *like;    /* by class: the first similar one */
     uint32_t *next;    /* by class: the next one of those; NO_NODE: none */
-    size_t *values_at; /* by class that has moved: its row; SIZE_MAX: it has not */
+    size_t *values_at; /* by merged class: its row; SIZE_MAX: not merged */
     orr_error *err;
 } joiner;
 
-/* One slot for places whose values go together; which[slot] is one of them. */
+/* One slot for places with equal columns of values; which[slot] is one of them. */
 static bool share_slots(place *list,
                         size_t count,
                         orr_hole *holes,
@@ -171,7 +171,7 @@ static bool is_written(orr__class *c, const int64_t *values, const orr_trace *t,
     return is_same;
 }
 
-/* Those that come out right go over to the class. */
+/* Merges those that are reproduced exactly into the class. */
 static orr_code take_in(joiner *j, uint32_t first, const place *list, const uint32_t *which)
 {
     orr_set *s = j->s;
@@ -253,7 +253,7 @@ static bool list_alike(joiner *j)
     return ok;
 }
 
-/* The maps lead to classes by their old numbers.  Without entries they only miss some likeness. */
+/* The maps refer to classes by old numbers.  Cleared, they only miss some similarity. */
 static bool forget_maps(orr_set *s)
 {
     orr_map *by_bytes = orr_map_create(0), *by_likeness = orr_map_create(0);
@@ -269,7 +269,7 @@ static bool forget_maps(orr_set *s)
     return true;
 }
 
-/* Count anew who uses which class. */
+/* Recount the ranks of each class. */
 static void count_ranks(orr_set *s)
 {
     for (size_t i = 0; i < s->class_count; i++)
@@ -287,7 +287,7 @@ static void class_fini(orr__class *c)
     orr__fill_plan_free(c->plan);
 }
 
-/* Classes without ranks go, the others move up; moved[c] is where class c is now. */
+/* Removes classes without ranks and compacts the others; moved[c] is the new index of class c. */
 static void drop_classes(orr_set *s, uint32_t *moved)
 {
     size_t kept = 0;
@@ -304,7 +304,7 @@ static void drop_classes(orr_set *s, uint32_t *moved)
             s->ranks[r].class_index = moved[s->ranks[r].class_index];
 }
 
-/* Classes without ranks go, the others move up. */
+/* Removes classes without ranks and compacts the others. */
 static orr_code set_drop_unused(orr_set *s, orr_error *err)
 {
     uint32_t *moved = orr_alloc(s->class_count + 1, sizeof *moved);
@@ -317,7 +317,7 @@ static orr_code set_drop_unused(orr_set *s, orr_error *err)
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-/* What t has in each slot of the class; false: it has other nodes. */
+/* The values of t in each slot of the class; false: it has other nodes. */
 static bool read_slots(const orr__class *c, const orr_trace *t, int64_t *values)
 {
     for (size_t i = c->hole_count; i-- > 0;) {
@@ -353,11 +353,11 @@ orr_code orr__set_add_alike(orr_set *s, const orr_trace *t, bool *is_added, orr_
     return code;
 }
 
-/* Classes without holes that differ in groups, peers and tags only become one with holes. */
+/* Merges classes without holes that differ only in groups, peers and tags. */
 orr_code orr__set_join_alike(orr_set *s, orr_error *err)
 {
     if (s->class_count < 2 || 2 * s->class_count <= s->rank_count)
-        return ORR_OK; /* most are alike already */
+        return ORR_OK; /* most are equal already */
     joiner j = {.s = s,
                 .like = orr_alloc(s->class_count, sizeof *j.like),
                 .next = orr_alloc(s->class_count, sizeof *j.next),
@@ -383,10 +383,10 @@ orr_code orr__set_join_alike(orr_set *s, orr_error *err)
     return code;
 }
 
-/* ==== the communicator groups that lie beside rank files, as PREFIX.json.
+/* ==== the communicator groups of rank files, in PREFIX.json.
  *
- * Anybody may keep another JSON file under that name, so a file counts as a group file only if it
- * is an object of which every key is a number.  Such a file must then be right. */
+ * Users may keep another JSON file under that name, so it counts as a group file only if it is an
+ * object whose keys are all numbers.  Such a file must then be valid. */
 
 typedef struct listed {
     uint64_t id;
@@ -435,7 +435,7 @@ static orr_code take_ranks(orr_set *s, const listed *g, uint32_t *ranks, orr_err
     return orr_set_add_group(s, g->id, ranks, count, err);
 }
 
-/* Groups ascend in a set; in a file they come in any order. */
+/* Groups are ascending in a set; in a file they are in any order. */
 static orr_code list_groups(orr_json_value root, listed *all, size_t *most, orr_error *err)
 {
     orr_str key;
@@ -476,7 +476,7 @@ static orr_code take_groups(orr_set *s, orr_json_value root, orr_error *err)
     return code;
 }
 
-/* The group file that lies beside rank files, if it is one. */
+/* The group file beside rank files, if there is one. */
 static orr_code groups_read_beside(orr_set *s, const char *path, orr_error *err)
 {
     struct stat st;
@@ -516,13 +516,13 @@ orr_code orr_set_keep(orr_set *s, uint32_t first, uint32_t count, orr_error *err
     return set_drop_unused(s, err);
 }
 
-/* ---- which ranks make up the groups that a set's traces name.
+/* ---- the groups named by a set's traces.
  *
  * Generators know their communicator groups; a set carries them, so that one file is all a
  * simulation needs.  For other programs they are written as the JSON file that ASTRA-sim reads.  In
  * a .orr file a group is its number, its length and the distances between its ranks, each as the
- * difference from the group before: groups of a regular machine differ by a constant, and the
- * table, compressed, by next to nothing. */
+ * difference from the group before: groups of a regular machine differ by a constant, and the table
+ * compresses to almost nothing. */
 
 uint32_t orr_set_group_count(const orr_set *s)
 {
@@ -633,7 +633,7 @@ static bool next_rank(reader *r, uint32_t *rank)
     return true;
 }
 
-/* A rank takes a byte at least, so what is left bounds what may be claimed. */
+/* A rank takes at least a byte, so the remaining bytes limit their number. */
 static orr_code load_group(reader *r, uint64_t *id, uint32_t *first, bool *is_bad, orr_error *err)
 {
     uint64_t step, count;
@@ -668,8 +668,8 @@ orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_erro
     return code;
 }
 
-/* A batch per thread: enough files that waiting for the last one does not matter, not more than
- * that many bytes (but always a few files). */
+/* A batch per thread: enough files that waiting for the last one does not matter, limited in bytes
+ * (but always a few files). */
 enum { BATCH_LEAST = 4, BATCH_MOST = 64, BATCH_BYTES = 1 << 25 };
 
 /* ---- building ---- */
@@ -730,9 +730,9 @@ orr_code orr__set_add_class(orr_set *s, orr_trace *t, uint32_t *index, orr_error
     return ORR_OK;
 }
 
-/* ---- alike up to a shift of ids ---- */
+/* ---- equal up to a shift of ids ---- */
 
-/* The fields of a record that a shift of ids leaves alone. */
+/* The fields of a record unaffected by a shift of ids. */
 static uint64_t hash_rest(orr_span body, uint64_t h)
 {
     orr_wire w = orr_wire_of(body);
@@ -773,13 +773,13 @@ static bool has_same_bytes(orr_span a, orr_span b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* What stands before the first node. */
+/* Everything before the first node. */
 static orr_span head_of(const orr_trace *t)
 {
     return (orr_span){t->bytes.ptr, t->count ? (size_t)t->body_at[0] : t->bytes.len};
 }
 
-/* The records of a, shifted, are they the bytes of b from its first node on? */
+/* Are the records of a, shifted, the bytes of b from its first node on? */
 static bool has_shifted_records(const orr_trace *a,
                                 const orr_trace *b,
                                 uint64_t shift,
@@ -799,8 +799,8 @@ static bool has_shifted_records(const orr_trace *a,
     return at == b->bytes.len;
 }
 
-/* Would trace a, written with a shift, be the very bytes of b?  A hash says so; this makes it
- * certain. */
+/* Would trace a, written with a shift, be exactly the bytes of b?  A hash finds candidates; this
+ * verifies. */
 static orr_code compare_shifted(
     const orr_trace *a, const orr_trace *b, uint64_t shift, bool *is_equal, orr_error *err)
 {
@@ -819,7 +819,7 @@ static orr_code compare_shifted(
     return code;
 }
 
-/* An earlier class that t is a shifted copy of; ORR_NO_NODE when there is none. */
+/* An earlier class of which t is a shifted copy; ORR_NO_NODE: none. */
 static orr_code find_alike(const orr_set *s,
                            const orr_trace *t,
                            uint64_t likeness,
@@ -842,7 +842,7 @@ static orr_code find_alike(const orr_set *s,
     return code;
 }
 
-/* Takes t: an equal class is used instead, or it becomes a new one. */
+/* Takes ownership of t: reuses an equal class, or makes a new one. */
 static orr_code merge(orr_set *s,
                       orr_trace *t,
                       uint64_t likeness,
@@ -890,7 +890,7 @@ typedef struct one_file {
     orr_stream *stream; /* open already, or NULL */
     orr_input *input;
     uint64_t hash, likeness;
-    size_t same_as;       /* an earlier file of the batch with these bytes, or its own number */
+    size_t same_as;       /* an earlier file of the batch with these bytes, or its own index */
     uint32_t class_index; /* a class with these bytes */
     orr_trace *t;         /* parsed, when neither exists */
     orr_code code;
@@ -902,7 +902,7 @@ typedef struct batch {
     const orr_set_options *opt;
     one_file *files;
     size_t count;
-    bool is_single; /* one file in all: nothing to compare it with */
+    bool is_single; /* only one file: nothing to compare it with */
 } batch;
 
 static orr_code open_file(void *context, size_t i, orr_error *err)
@@ -919,8 +919,8 @@ static orr_code open_file(void *context, size_t i, orr_error *err)
     return ORR_OK;
 }
 
-/* Which files have the bytes of an earlier file or of a class?  In order, so that it does not
- * depend on threads. */
+/* Which files have the bytes of an earlier file or of a class?  In order, so that the result does
+ * not depend on threads. */
 static bool find_same(batch *b)
 {
     orr_map *seen = orr_map_create(b->count);
@@ -956,7 +956,8 @@ static orr_code parse_file(void *context, size_t i, orr_error *err)
     if (f->code)
         return ORR_OK;
     f->t->source =
-        f->input; /* the trace owns it now, also when it was transcoded: equal files are found by it */
+        /* owned by the trace now, even if it was transcoded: equal files are found by it */
+        f->input;
     f->code = orr__trace_load(f->t, orr_input_bytes(f->input), b->opt->read, &f->error);
     if (f->code) {
         orr_trace_destroy(f->t);
@@ -985,7 +986,7 @@ static orr_code keep_error(batch *b, const one_file *f, orr_error *err)
     return code;
 }
 
-/* Files with equal bytes share everything, errors too. */
+/* Files with equal bytes share everything, including errors. */
 static orr_code add_same(batch *b, size_t i, orr_error *err)
 {
     one_file *f = &b->files[i];
@@ -1009,7 +1010,7 @@ static orr_code add_new(batch *b, one_file *f, orr_error *err)
     const orr_span bytes = orr_input_bytes(f->input);
     orr_trace *t = f->t;
     f->t = NULL;
-    f->input = NULL; /* goes with t */
+    f->input = NULL; /* owned by t */
     orr_code code = merge(s, t, f->likeness, &class_index, &shift, err);
     if (!code && s->class_count > before) {
         s->classes[class_index].bytes = bytes;
@@ -1085,7 +1086,7 @@ static orr_code read_files(orr_set *s,
     return code;
 }
 
-/* The bytes of files that were unpacked or transcoded are not needed any more. */
+/* The bytes of uncompressed or transcoded files are no longer needed. */
 static void forget_files(orr_set *s)
 {
     for (size_t i = 0; i < s->class_count; i++) {
@@ -1135,7 +1136,7 @@ orr_code orr_set_open(const char *path, const orr_set_options *opt, orr_set **ou
     return ORR_OK;
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 uint32_t orr_set_rank_count(const orr_set *s)
 {
@@ -1187,18 +1188,18 @@ const orr_error *orr_set_error(const orr_set *s, uint32_t rank)
 
 /* ---- A set as one file per rank.
  *
- * All files are written before the first gets its name: a full disk, a lack of memory, an interrupt
- * or a kill while they are written leaves the folder as it was.  Each waits as a file without a
- * name, which is an open descriptor: as many as the process may have, the limit raised for that
- * time.  A set beyond half of the hard limit goes in batches of that size.  What fails later takes
- * the files back that this call has made; those that replaced older ones stay, whole. */
+ * All files are written before the first gets its name: a full disk, lack of memory, an interrupt
+ * or a kill meanwhile leaves the folder unchanged.  Each is an unnamed file with an open
+ * descriptor: as many as the process may have, with the limit raised temporarily.  A set beyond
+ * half of the hard limit goes in batches of that size.  A later failure removes the files made by
+ * this call; those that replaced older ones stay, complete. */
 
 enum { PATH_ROOM = 4096, SPARE_DESCRIPTORS = 256, FEWEST_AT_ONCE = 16 };
 
 typedef struct waiting {
-    orr_output *out;   /* NULL: has its name, or is no file */
-    bool is_made;      /* there is a file now where none was */
-    bool replaces_old; /* there was one before */
+    orr_output *out;   /* NULL: named, or not a file */
+    bool is_made;      /* it did not exist before */
+    bool replaces_old; /* it existed before */
 } waiting;
 
 typedef struct writing {
@@ -1220,8 +1221,8 @@ static orr_code path_of(const writing *w, size_t rank, char path[static PATH_ROO
                : ORR_OK;
 }
 
-/* Current bytes without a shift, which is what generators want, are copied together; all else goes
- * through a trace. */
+/* The current schema without a shift, the common case for generators, is assembled directly;
+ * everything else goes through a trace. */
 static orr_code write_filled(const orr_set *s,
                              uint32_t rank,
                              const char *path,
@@ -1294,7 +1295,7 @@ static void take_back(const writing *w)
     }
 }
 
-/* How many files may wait at the same time. */
+/* How many unnamed files may be open at the same time. */
 static size_t raise_limit(size_t wanted, struct rlimit *before)
 {
     *before = (struct rlimit){0, 0};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* set_combine.c - the traces of several jobs as those of one machine: each rank of each job gets a
- * host of its own, peers become the hosts they are on, and groups are numbered job after job.  A
- * collective of all ranks of a job becomes one of a group.  Hosts that nobody uses have a trace that
- * does nothing.
+/* set_combine.c - the traces of several jobs as those of one machine: each rank of each job gets
+ * its own host, peers are translated to hosts, and groups are numbered job after job.  A collective
+ * of all ranks of a job becomes one of a group.  Unused hosts get an empty trace.
  *
- * Classes stay classes: a body is copied once, whatever its ranks. */
+ * Classes are preserved: a body is copied once, for any number of ranks. */
 #include <orrery/lab/goal.h>
 
 #include "attrs.h"
@@ -16,7 +15,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A slot of a class may stand for groups here and for peers there: each becomes one of its own. */
+/* A slot of a class may be used for groups and for peers: each use becomes a separate slot. */
 typedef enum slot_use { USE_GROUP, USE_PEER, USE_TAG, USES } slot_use;
 
 typedef struct set_joiner {
@@ -24,10 +23,10 @@ typedef struct set_joiner {
     orr__placement at;
     orr_arena *a;
     orr_set *out;
-    uint64_t *first_group; /* by job: the number that all its ranks have as a group */
+    uint64_t *first_group; /* by job: the group number of all its ranks */
     uint32_t **class_of;   /* by job and class */
     uint32_t ***slot_of;   /* by job, class and use: slot -> 1 + the new slot */
-    uint32_t idle;         /* the class of hosts that nobody uses */
+    uint32_t idle;         /* the class of unused hosts */
     orr_error *err;
 } set_joiner;
 
@@ -38,7 +37,7 @@ static slot_use use_of(orr_hole_field field)
 
 /* ---- groups ---- */
 
-/* 1 + the place among the job's groups; 0: there is no such group. */
+/* 1 + the index among the job's groups; 0: no such group. */
 static uint32_t find_group(const orr_set *s, int64_t id)
 {
     size_t low = 0, high = s->group_count;
@@ -53,7 +52,7 @@ static uint32_t find_group(const orr_set *s, int64_t id)
                                                                                : 0;
 }
 
-/* What a group of a job is called on the machine: 0 and empty names mean all ranks of the job. */
+/* The number of a job's group on the machine: 0 and empty names mean all ranks of the job. */
 static int64_t new_group(const set_joiner *c, size_t job, int64_t id)
 {
     return (int64_t)(c->first_group[job] + find_group(c->jobs[job], id));
@@ -91,7 +90,7 @@ static orr_code add_groups(set_joiner *c, size_t job)
 
 /* ---- nodes ---- */
 
-/* The group that a body names; false: by a name that is not a number. */
+/* The group in a body; false: its name is not a number. */
 static bool group_in(const orr_trace *t, uint32_t node, int64_t *out)
 {
     const uint32_t text = t->columns.pg_name ? t->columns.pg_name[node] : ORR_NO_NAME;
@@ -119,7 +118,7 @@ static orr_code fail_peer(const set_joiner *c, const orr_where *w, size_t job, i
     return orr_fail(c->err, ORR_EINPUT, w, "job %zu has no rank %" PRId64, job + 1, peer);
 }
 
-/* What is the same for all ranks of the class; the rest is in holes. */
+/* The values common to all ranks of the class; the rest is in holes. */
 static orr_code copy_node(set_joiner *c, size_t job, const orr__class *k, uint32_t i, orr_trace *to)
 {
     static const orr__attr_key peers[] = {ORR__ATTR_COMM_SRC, ORR__ATTR_COMM_DST};
@@ -146,7 +145,7 @@ static orr_code copy_node(set_joiner *c, size_t job, const orr__class *k, uint32
     int64_t group;
     const bool is_named = k->t->columns.pg_name && k->t->columns.pg_name[i] != ORR_NO_NAME;
     if (!has_hole(k, ORR_HOLE_PG_NAME, i) && (is_collective || is_named)) {
-        (void)group_in(k->t, i, &group); /* orr_set_combine_obstacle has looked at names */
+        (void)group_in(k->t, i, &group); /* names were checked by orr_set_combine_obstacle */
         snprintf(text, sizeof text, "%" PRId64, new_group(c, job, group));
         attrs[edit.attr_count++] = (orr_attr){.name = orr__attr_rows[ORR__ATTR_PG_NAME].name,
                                               .kind = ORR_VALUE_STRING,
@@ -216,7 +215,7 @@ static orr_code add_body(set_joiner *c, size_t job, uint32_t index)
 
 static orr_code add_idle(set_joiner *c)
 {
-    /* A run wants a node of each rank. */
+    /* A run needs a node per rank. */
     const orr_draft nothing = {.id = 1, .name = orr_str_of("idle"), .type = ORR_NODE_METADATA};
     orr_trace *t;
     orr_code code = orr_trace_create(NULL, &t, c->err);
@@ -287,7 +286,7 @@ static orr_code add_ranks(set_joiner *c)
     return code;
 }
 
-/* The machine's set remembers whose its hosts are. */
+/* The combined set records the job of each host. */
 static orr_code note_jobs(set_joiner *c)
 {
     orr_set *s = c->out;
@@ -304,7 +303,7 @@ static orr_code note_jobs(set_joiner *c)
     return ORR_OK;
 }
 
-/* ---- what cannot be moved ---- */
+/* ---- obstacles ---- */
 
 static const char unknown_group[] = "it names groups that no group file defines";
 
@@ -337,7 +336,7 @@ const char *orr_set_combine_obstacle(const orr_set *s)
         for (uint32_t i = 0; i < c->t->count && !why; i++)
             why = node_obstacle(s, c, i);
     }
-    /* Values of holes: a group that is none of the set's. */
+    /* Values of holes: a group missing from the set. */
     for (size_t r = 0; r < s->rank_count && !why; r++) {
         const uint32_t k = s->ranks[r].class_index;
         for (uint32_t i = 0; k != ORR_NO_NODE && i < s->classes[k].slot_count && !why; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_find.c - which files make up a set: a file, a prefix, a directory.
  *
- * Rank files are called PREFIX.<rank>.et, as simulators want them (also .eg, .json, .jsonl, and any
- * of these with .gz or .zst).  The ranks of a prefix must be 0 to n - 1 without a gap: a missing
- * file is far more often an accident than a wish. */
+ * Rank files are called PREFIX.<rank>.et, as simulators expect (also .eg, .json, .jsonl, and any of
+ * these with .gz or .zst).  The ranks of a prefix must be 0 to n - 1 without a gap: a missing file
+ * is far more often an accident than intended. */
 #include "set_impl.h"
 
 #include "base/short_forms.h"
@@ -143,7 +143,7 @@ static bool is_json_name(const found *f)
     return strstr(f->name, ".json") != NULL;
 }
 
-/* People keep the JSON text of a trace beside it; the trace is meant then. */
+/* Users keep the JSON text of a trace beside it; then the trace is meant. */
 static bool is_text_of_previous(const found *f, size_t i)
 {
     return i && f[i].rank == f[i - 1].rank && is_json_name(&f[i]) && !is_json_name(&f[i - 1]);
@@ -161,7 +161,7 @@ static orr_code refuse_rank(
                     wanted, (int)f[i].prefix.len, f[i].prefix.ptr, found_rank, f[i].name);
 }
 
-/* One run of equal prefixes: its ranks must be 0, 1, 2, ... */
+/* One group of equal prefixes: its ranks must be 0, 1, 2, ... */
 static orr_code add_ranks(
     orr__file_list *list, const char *folder_path, const found *f, size_t count, orr_error *err)
 {
@@ -208,11 +208,11 @@ static orr_code take_folder(const char *path, const folder *d, orr__file_list *l
     return code;
 }
 
-/* ---- a prefix that is not there: which one was meant? ---- */
+/* ---- a prefix that does not exist: suggest one ---- */
 
 enum { MOST_NAMED = 3, MOST_LETTERS = 64 };
 
-/* Letters and digits in small letters: oneCommNode and one_comm_node are alike. */
+/* Letters and digits in lower case: oneCommNode and one_comm_node match. */
 static size_t letters_of(orr_str s, char out[MOST_LETTERS])
 {
     size_t n = 0;
@@ -229,7 +229,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Letters to insert, remove or replace. */
+/* Edit distance. */
 static size_t distance(orr_str a, orr_str b)
 {
     char x[MOST_LETTERS], y[MOST_LETTERS];

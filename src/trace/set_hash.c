@@ -3,9 +3,9 @@
  * definition.
  *
  * The hash of a rank is that of its records, so a trace and its compressed or .orr copy have the
- * same one. Records of a class with holes would have to be made first, for each of tens of
- * thousands of ranks; there the hash of a rank is put together of those of the body, of its holes
- * and of the rank's values.  A single rank is worth making: it has the hash of its file. */
+ * same one. Records of a class with holes would have to be generated first, for tens of thousands
+ * of ranks; there the hash of a rank is combined from those of the body, its holes and the rank's
+ * values.  A single rank is generated: it has the hash of its file. */
 #include "set_impl.h"
 
 static orr_content_hash hash_of(const void *p, size_t size)

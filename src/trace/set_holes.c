@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* set_holes.c - where the ranks of a class differ: groups, peers and tags.
  *
- * A class with holes has a table from node to slot for each field that has any, and each of its
- * ranks a row of values, so a look costs two loads and 32,768 ranks of a pipeline stage a few
- * numbers each.  Everything a hole claims is checked when it is made (the node exists, has the
- * attribute once, as one integer or text), so filling cannot fail for anything but memory. */
+ * A class with holes has a table from node to slot per field that has any, and each of its ranks a
+ * row of values, so a lookup costs two loads and 32,768 ranks of a pipeline stage a few numbers
+ * each.  A hole is fully checked when it is made (the node exists, has the attribute once, as one
+ * integer or text), so filling can only fail for lack of memory. */
 #include "set_impl.h"
 
 #include "base/short_forms.h"
@@ -20,14 +20,13 @@ static const char *hole_field_name(orr_hole_field field)
     return orr__attr_name(field_keys[field]);
 }
 
-/* ---- the bytes of one rank out of a body with holes.
+/* ---- the bytes of one rank from a body with holes.
  *
  * A value can change the length of its text or varint, of the attribute around it and of the record
- * around that.  The plan of a class is a list of what to do about it: copy bytes of the body up to
- * a record, then write that record as its constant parts with *inserts* between them.  An insert is
- * a whole attribute, and all nodes that use a slot in the same way share it: a rank encodes each
- * insert once (there are as many as slots, more or less) and everything else is copying, so that
- * writing ranks runs at the speed of memory. */
+ * around that.  The plan of a class lists the steps: copy bytes of the body up to a record, then
+ * write that record as its constant parts with *inserts* between them.  An insert is a whole
+ * attribute, shared by all nodes that use a slot in the same way: a rank encodes each insert once
+ * (about one per slot) and copies everything else, so that writing ranks runs at memory speed. */
 
 /* An attribute to be written with a rank's value. */
 typedef struct insert {
@@ -38,15 +37,15 @@ typedef struct insert {
 
 /* Bytes of the body up to `end`, then an insert (or the end of the record). */
 typedef struct part {
-    uint64_t end, resume; /* after the insert, the body goes on at resume */
+    uint64_t end, resume; /* after the insert, the body continues at resume */
     uint32_t insert;
 } part;
 
 typedef struct record {
-    uint64_t begin;        /* of its length in the body: copied as it is up to here */
+    uint64_t begin;        /* of its length in the body: copied verbatim up to here */
     uint64_t body;         /* of its fields */
     uint64_t end;          /* of the record */
-    uint64_t constant;     /* bytes that stay */
+    uint64_t constant;     /* constant bytes */
     uint32_t first, count; /* parts */
 } record;
 
@@ -71,7 +70,7 @@ void orr__fill_plan_free(struct orr__fill_plan *p)
 
 /* ---- making the plan ---- */
 
-/* Few: one a slot, more where nodes write it in different kinds. */
+/* There are few: one per slot, more if nodes write it in different types. */
 static bool find_insert(struct orr__fill_plan *p, const insert *like, uint32_t *out)
 {
     for (size_t i = p->insert_count; i-- > 0;) {
@@ -164,9 +163,9 @@ static struct orr__fill_plan *fill_plan_make(const orr__class *c)
     return NULL;
 }
 
-/* The plan of a class, made when its first rank is filled and used by all its ranks: a set that is
- * only made, kept and read never needs it.  Of threads that come at the same time one keeps its
- * plan.  NULL: no memory. */
+/* The plan of a class, made when its first rank is filled and shared by all its ranks: a set that
+ * is only made, kept and read never needs it.  Of concurrent threads one keeps its plan.  NULL: out
+ * of memory. */
 static const struct orr__fill_plan *fill_plan_of(orr__class *c)
 {
     struct orr__fill_plan *kept = c->plan;
@@ -179,7 +178,7 @@ static const struct orr__fill_plan *fill_plan_of(orr__class *c)
     return kept;
 }
 
-/* ---- following it ---- */
+/* ---- executing the plan ---- */
 
 typedef struct piece {
     size_t at, len; /* in the buffer of encoded inserts */
@@ -257,7 +256,7 @@ static int compare_holes(const void *a, const void *b)
     return (int)x->field - (int)y->field;
 }
 
-/* Who makes nodes one after the other makes their holes in order too. */
+/* Sources add nodes in order, so holes are mostly sorted. */
 static void sort_holes(orr_hole *holes, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
@@ -276,7 +275,7 @@ static void narrow(orr__class *c, uint32_t slot, int64_t least, int64_t most)
         c->most[slot] = most;
 }
 
-/* What the slot may hold, so that it can be written in the attribute's own kind. */
+/* Narrows the range of a slot's values to what the attribute's type can hold. */
 static bool take_kind(orr__class *c, const orr_hole *h, orr_value_kind kind)
 {
     switch (kind) {
@@ -333,7 +332,7 @@ static bool make_tables(orr_set *s, orr__class *c, const orr_hole *holes)
         memcpy(c->holes, holes, c->hole_count * sizeof *holes);
     sort_holes(c->holes, c->hole_count);
     for (uint32_t i = 0; i < c->slot_count; i++) {
-        c->least[i] = INT64_MIN + 1; /* the least one means that there is no value */
+        c->least[i] = INT64_MIN + 1; /* the minimum means no value */
         c->most[i] = INT64_MAX;
     }
     return true;
@@ -429,7 +428,7 @@ orr_code orr_set_add_filled(
     return ORR_OK;
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index)
 {
@@ -442,7 +441,7 @@ bool orr_set_hole(
     return s->ranks[rank].class_index != ORR_NO_NODE && orr__set_hole(s, rank, field, node, out);
 }
 
-/* The trace of a class with the values of a rank (NULL: as it stands), a trace of its own. */
+/* The trace of a class with the values of a rank (NULL: the body's), as a separate trace. */
 orr_code orr__class_trace(orr__class *c, const int64_t *values, orr_trace **out, orr_error *err)
 {
     orr_code code = orr__trace_new(c->t->path, out, err);

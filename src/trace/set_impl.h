@@ -17,7 +17,7 @@ enum { ORR__SLOTS_MOST = 1 << 20 }; /* of a class */
 
 typedef struct orr__class {
     orr_trace *t;
-    /* Of the file it came from, while the set is being read: equal files are found by it. */
+    /* Of its source file, while the set is being read: equal files are found by it. */
     orr_span bytes;
     uint32_t ranks, first;
     uint32_t slot_count;
@@ -25,7 +25,7 @@ typedef struct orr__class {
     size_t hole_count;
     uint32_t
         *slot[ORR_HOLE_FIELDS]; /* in the arena: node -> slot + 1; NULL: no hole of that field */
-    int64_t *least, *most;      /* in the arena: what fits into a slot */
+    int64_t *least, *most;      /* in the arena: range of values of a slot */
     bool *names_group;          /* likewise: a hole of this slot is a group */
     _Atomic(struct orr__fill_plan *) plan; /* set_holes.c; NULL until a rank is filled */
 } orr__class;
@@ -33,7 +33,7 @@ typedef struct orr__class {
 typedef struct orr__rank {
     uint32_t class_index;
     uint64_t id_shift;
-    size_t values_at; /* in the set's values, one a slot of the class */
+    size_t values_at; /* in the set's values, one per slot of the class */
     char *path;       /* in the arena */
     orr_error *error; /* in the arena; NULL: fine */
 } orr__rank;
@@ -56,23 +56,22 @@ struct orr_set {
     size_t group_count, group_room;
     uint32_t *group_ranks;
     size_t group_rank_count, group_rank_room;
-    /* Of several jobs on one machine (set_combine.c), in the arena: by job its first place in
+    /* Of several jobs on one machine (set_combine.c), in the arena: by job its first index in
      * job_hosts, by host 1 + its job. */
     size_t job_count;
     uint32_t *job_first, *job_hosts, *job_on;
-    orr_input *file;      /* the .orr the classes lie in */
+    orr_input *file;      /* the .orr that contains the classes */
     orr_map *by_bytes;    /* hash of a file's bytes -> class */
     orr_map *by_likeness; /* hash of a trace up to a shift of ids -> class */
 };
 
-/* The files of a set in rank order.  A path that is one .orr file gives that one path and
- * is_orr. */
+/* The files of a set in rank order.  A path of one .orr file gives that path and is_orr. */
 typedef struct orr__file_list {
     orr_arena *arena;
     char **paths;
     size_t count, room;
-    orr_stream *stream; /* of the only file, whose beginning has been looked at; or NULL */
-    char *groups;       /* where the groups of these files would be; or NULL */
+    orr_stream *stream; /* of the only file, which has been peeked at; or NULL */
+    char *groups;       /* path of a possible group file; or NULL */
     bool is_orr;
 } orr__file_list;
 
@@ -86,8 +85,7 @@ orr_code orr__set_add_class(orr_set *s,
                             uint32_t *index,
                             orr_error *err); /* takes t */
 
-/* set_holes.c: holes of a class that has its trace; they are copied.  why: what is wrong with
- * them. */
+/* set_holes.c: holes of a class that has its trace; they are copied.  why: the error in them. */
 orr_code orr__class_set_holes(orr_set *s,
                               uint32_t class_index,
                               const orr_hole *holes,
@@ -109,7 +107,7 @@ static inline bool orr__set_hole(
     return true;
 }
 
-/* A value of a column as this rank has it. */
+/* A value of a column for this rank. */
 static inline int64_t orr__set_value(
     const orr_set *s, uint32_t rank, orr_hole_field field, const int64_t *column, uint32_t node)
 {
@@ -119,7 +117,7 @@ static inline int64_t orr__set_value(
     return column ? column[node] : ORR_NO_VALUE;
 }
 
-/* How many ranks the job of this rank has. */
+/* Number of ranks of this rank's job. */
 static inline uint32_t orr__set_job_ranks(const orr_set *s, uint32_t rank)
 {
     const uint32_t job = s->job_count && rank < s->rank_count ? s->job_on[rank] : 0;
@@ -127,11 +125,10 @@ static inline uint32_t orr__set_job_ranks(const orr_set *s, uint32_t rank)
 }
 
 void orr__fill_plan_free(struct orr__fill_plan *p);
-/* Appends the rank's bytes (no shift) to out; the class has holes.  Several threads may fill
- * ranks. */
+/* Appends the rank's bytes (no shift) to out; the class has holes.  Thread-safe. */
 bool orr__fill(orr__class *c, const int64_t *values, orr_buf *out);
 
-/* From the unpacked bytes; classes and ranks are there already.  *bad: what is wrong (then
+/* From the uncompressed bytes; classes and ranks exist already.  *bad: the error (then
  * ORR_EINPUT). */
 orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 orr_code orr__set_read_orr(orr_set *s,
@@ -148,11 +145,10 @@ orr_code orr__set_content_hash(const orr_set *s,
 orr_code orr__groups_save(const orr_set *s, orr_buf *out, orr_error *err);
 orr_code orr__groups_load(orr_set *s, orr_span bytes, const char **bad, orr_error *err);
 
-/* Where most ranks have classes of their own: those that differ in groups, peers and tags only
- * become one with holes. */
+/* If most ranks have separate classes: merges those that differ only in groups, peers and tags. */
 orr_code orr__set_join_alike(orr_set *s, orr_error *err);
-/* One more rank, of a class with holes that gives these bytes; *is_added: there was one.  The trace
- * stays the caller's. */
+/* Adds a rank to a class with holes that reproduces these bytes; *is_added: there was one.  The
+ * caller keeps the trace. */
 orr_code orr__set_add_alike(orr_set *s, const orr_trace *t, bool *is_added, orr_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c - see timeline.h.
  *
- * Arrays that grow, texts as numbers.  Sealing puts the spans of each track in order of (start,
- * longer first, number): a counting sort by track, then a sort of the tracks that are not in order
- * yet.  Spans of a simulation arrive by start, so for them sealing is linear. */
+ * Growing arrays, interned texts.  Sealing puts the spans of each track in order of (start, longer
+ * first, number): a counting sort by track, then a sort of the tracks that are not in order yet.
+ * Spans of a simulation arrive by start, so for them sealing is linear. */
 #include <orrery/timeline.h>
 
 #include "base/memory/map.h"
@@ -42,7 +42,7 @@ const char *orr_span_kind_name(orr_span_kind kind)
 orr_code orr_timeline_create(orr_timeline **out, orr_error *err)
 {
     orr_timeline *t = orr_alloc(1, sizeof *t);
-    uint32_t empty; /* text 0, so that a field left out means none */
+    uint32_t empty; /* text 0, so that an omitted field means none */
     *out = NULL;
     if (!t || !(t->texts = orr_intern_create()) ||
         !orr_intern_add(t->texts, (orr_str){"", 0}, &empty)) {
@@ -274,9 +274,9 @@ static void put_in_order(orr_timeline *t)
         t->first[t->spans[i].track + 1]++;
     for (uint32_t k = 0; k < p->track_count; k++)
         t->first[k + 1] += t->first[k];
-    for (uint32_t i = p->span_count; i-- > 0;) /* backwards, taking places from the end of each */
+    for (uint32_t i = p->span_count; i-- > 0;) /* backwards, filling each from its end */
         t->order[--t->first[t->spans[i].track + 1]] = i;
-    /* Now first[k + 1] is where track k begins: move all one place down. */
+    /* Now first[k + 1] is the start of track k: shift by one. */
     for (uint32_t k = 0; k < p->track_count; k++)
         t->first[k] = t->first[k + 1];
     t->first[p->track_count] = p->span_count;
@@ -302,8 +302,8 @@ static void measure(orr_timeline_parts *p)
         widen(p, p->samples[i].at, p->samples[i].at, &is_first);
 }
 
-/* Files may say anything: who has tracks stands for itself, and who stands for others is not like a
- * third. */
+/* Files may contain anything: a rank with tracks represents itself, and a representative is not
+ * itself represented. */
 static void settle_alike(orr_timeline *t)
 {
     const orr_timeline_parts *p = &t->parts;
@@ -363,11 +363,11 @@ orr_str orr_timeline_text(const orr_timeline *t, uint32_t number)
     return orr_intern_get(t->texts, number);
 }
 
-/* ---- A part of a timeline as a timeline: some ranks, some of the time.
+/* ---- A part of a timeline: some ranks, some of the time.
  *
- * Spans that reach into the window are kept whole, so that nothing looks shorter than it was;
- * arrows where both of their ends are kept.  What belongs to no rank stays.  Cost: linear; four
- * bytes a span beside the new timeline. */
+ * Spans that overlap the window are kept whole, so that nothing looks shorter than it was; arrows
+ * if both ends are kept.  Global items stay.  Cost: linear; four bytes per span beside the new
+ * timeline. */
 
 typedef struct slicer {
     const orr_timeline *from;

@@ -3,13 +3,13 @@
  *
  *     bytes    | meta | record 0 | record 1 | ...          as in the file, current schema
  *     body_at         ^          ^
- *     id, type, duration, known attributes                  one entry a node
+ *     id, type, duration, known attributes                  one entry per node
  *     data_first  0 2 3 ...   data_dep  [.. indices ..]      CSR
  *
  * Indexing a record decodes it once and appends one entry to each column.  Dependencies are ids in
  * a file and indices here.  Nearly every trace numbers its nodes without gaps, so while that holds
- * an id is an index plus a constant and is stored as one at once; where it does not hold, seal
- * resolves all of them through a hash map.  Cost: O(nodes + dependencies), one pass. */
+ * a dependency is converted to an index at once by subtracting a constant; otherwise seal resolves
+ * all of them through a hash map.  Cost: O(nodes + dependencies), one pass. */
 #include "trace_impl.h"
 
 #include "base/memory/map.h"
@@ -56,8 +56,8 @@ void orr_trace_destroy(orr_trace *t)
 
 /* ---- columns ---- */
 
-/* All columns share one room, so that adding a node checks one number.  An optional column is a
- * column once it is in `active`; it starts with "none" for all earlier nodes. */
+/* All columns share one capacity, so that adding a node checks one number.  An optional column
+ * exists once it is in `active`; it starts with "none" for all earlier nodes. */
 static bool resize(void *column, size_t old, size_t room, size_t size)
 {
     void **p = column;
@@ -161,8 +161,7 @@ static bool store_start(orr_trace *t, size_t n)
     return true;
 }
 
-/* While ids are dense a dependency is stored as id - id[0], which is its index if such a node
- * comes. */
+/* While ids are dense a dependency is stored as id - id[0], its index if such a node follows. */
 static bool store_deps(
     orr_trace *t, const uint64_t *ids, size_t n, uint32_t **deps, size_t *count, size_t *room)
 {
@@ -220,7 +219,7 @@ static bool store_node(orr_trace *t, uint64_t record, uint64_t origin)
                     &t->data_room) ||
         !store_ctrl(t, n) || !store_start(t, n) || !store_known(t, n) ||
         !store_origin(t, n, origin)) {
-        t->data_count = data_before; /* the trace is as it was */
+        t->data_count = data_before; /* restore the trace */
         t->ctrl_count = ctrl_before;
         return false;
     }
@@ -314,7 +313,7 @@ static orr_code end_body(orr_trace *t, size_t begin, uint64_t origin, orr_error 
 
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err)
 {
-    const size_t deps = t->count ? t->data_count * (nodes / t->count) : 0; /* as many as so far */
+    const size_t deps = t->count ? t->data_count * (nodes / t->count) : 0; /* extrapolated */
     const bool is_fine = (nodes <= t->room || widen_columns(t, nodes)) &&
                          orr_grow(&t->data_dep, &t->data_room, deps) &&
                          (bytes == 0 || orr_buf_reserve(&t->owned, bytes));
@@ -332,7 +331,7 @@ orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr
     return code;
 }
 
-/* What was encoded from a sound draft need not be taken apart again. */
+/* A record encoded from a valid draft need not be decoded again. */
 static orr_code append_scanned(
     orr_trace *t, const orr_draft *d, size_t begin, uint64_t origin, orr_error *err)
 {
@@ -376,7 +375,7 @@ orr_code orr_trace_copy(orr_trace *t, const orr_node *node, const orr_edit *edit
     const size_t begin = orr_put_begin(&t->owned);
     const bool is_lenient = t->scan.is_lenient;
     orr__encode_copy(&t->owned, node->body, edit);
-    t->scan.is_lenient = true; /* what one trace was allowed to hold another may take over */
+    t->scan.is_lenient = true; /* accept whatever the source trace was allowed to contain */
     const orr_code copied = orr__trace_append_body(t, begin, ORR_NO_BYTE, err);
     t->scan.is_lenient = is_lenient;
     return copied;
@@ -476,7 +475,7 @@ static bool sort_by_id(orr_trace *t)
     return true;
 }
 
-/* Give back what growing by half left unused. */
+/* Returns the memory left unused by growth. */
 static void trim(orr_trace *t)
 {
     size_t room = t->data_room;
@@ -544,7 +543,7 @@ orr_code orr_trace_seal(orr_trace *t, orr_error *err)
     return ORR_OK;
 }
 
-/* ---- looking at it ---- */
+/* ---- queries ---- */
 
 const orr_columns *orr_trace_columns(const orr_trace *t)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace_impl.h - what the files of src/trace share about a trace and its records.  Never
- * installed. */
+/* trace_impl.h - internals of a trace and its records, shared by src/trace.  Never installed. */
 #ifndef ORR_TRACE_IMPL_H
 #define ORR_TRACE_IMPL_H
 
@@ -37,31 +36,31 @@ enum {
     LIST_VALUES = 1
 };
 
-/* One record taken apart.  The dependency arrays are reused from record to record. */
+/* A decoded record.  The dependency arrays are reused from record to record. */
 typedef struct orr__scan {
     orr_node node;
     uint64_t *data, *ctrl;
     size_t data_count, data_room, ctrl_count, ctrl_room;
-    uint32_t present; /* bit k: known[k] (or pg_name) is there */
+    uint32_t present; /* bit k: known[k] (or pg_name) is present */
     int64_t known[ORR__COLUMNS];
     orr_str pg_name;
     bool has_name, repeats_name; /* of several names the last counts */
     bool is_lenient; /* wrong wire types are unknown fields and node types are numbers */
-    const char *why; /* what is wrong, at `bad` */
+    const char *why; /* the error, at `bad` */
     const uint8_t *bad;
 } orr__scan;
 
 bool orr__scan_node(orr__scan *s, orr_span body); /* false: s->why (NULL: out of memory) */
-/* The same for a node that is being appended, without its record: what most nodes are made
- * of.  False: it has more than that, or is not sound; scanning its record decides.  Its
- * dependencies are apart: false, memory ran out. */
+/* The same for a node being appended, without its record: covers most nodes.  False: it has more
+ * than that, or is invalid; scanning its record decides.  Its dependencies are separate: false, out
+ * of memory. */
 bool orr__scan_draft(orr__scan *s, const orr_draft *d);
 bool orr__scan_draft_deps(orr__scan *s, const orr_draft *d);
 bool orr__scan_meta(orr__scan *s, orr_span body);
 void orr__scan_fini(orr__scan *s);
 /* Is the first record of a file metadata?  (If not, it is a node.) */
 bool orr__is_metadata(orr__scan *s, orr_span body);
-/* Check one attribute message and note it if it is known. */
+/* Checks one attribute message and records it if it is known. */
 bool orr__scan_attr(orr__scan *s, orr_span message);
 
 /* A record that has been checked, without its dependencies and attributes. */
@@ -80,16 +79,16 @@ struct orr_trace {
     orr_schema schema;
     orr_input *source;  /* owns `bytes` when they come from a file */
     orr_buf owned;      /* holds them when they were encoded here */
-    uint64_t source_at; /* where bytes begin in the file: not 0 inside a .orr */
+    uint64_t source_at; /* start of bytes in the file: not 0 inside a .orr */
     orr_span bytes; /* metadata record and node records, each after its length; current schema */
     bool has_metadata, is_sealed;
     bool is_from_file;
     bool is_transcoded; /* bytes are not those of the file: see origin */
-    bool repeats_names; /* some record has several: look on behind the first */
+    bool repeats_names; /* some record has several: search on after the first */
 
     orr_columns columns; /* filled by seal */
     orr__scan scan;
-    size_t count, room; /* nodes; room of all per-node columns together */
+    size_t count, room; /* nodes; capacity of all per-node columns */
     uint64_t *id, *body_at, *duration, *start, *origin;
     uint8_t *type;
     uint32_t *data_first, *ctrl_first;
@@ -104,13 +103,13 @@ struct orr_trace {
     uint32_t *by_id; /* indices sorted by (id, index); NULL when ids ascend with the index */
 };
 
-/* Add the record at [at, at + len) of t->bytes; its length varint starts at `record`. */
+/* Adds the record at [at, at + len) of t->bytes; its length varint starts at `record`. */
 orr_code orr__trace_index(orr_trace *t, uint64_t record, uint64_t origin, orr_error *err);
 /* Append encoded fields as a new record. */
 orr_code orr__trace_append_body(orr_trace *t, size_t begin, uint64_t origin, orr_error *err);
 /* Read `bytes` into a new trace and seal it. */
 orr_code orr__trace_load(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
-/* orr_trace_write up to the point where the file gets its name: *out is open, NULL on failure. */
+/* orr_trace_write except for naming the file: *out is open, NULL on failure. */
 orr_code orr__trace_write_open(const orr_trace *t,
                                const char *path,
                                const orr_write_options *opt,
@@ -119,15 +118,15 @@ orr_code orr__trace_write_open(const orr_trace *t,
 orr_code orr__trace_new(const char *path, orr_trace **out, orr_error *err);
 /* orr_trace_create; errors call the trace `name`. */
 orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **out, orr_error *err);
-/* So many nodes will come in all, and at least so many bytes of records.  Nothing then moves while
- * it grows; memory that is not needed after all is not touched. */
+/* Expected totals of nodes and bytes of records.  Nothing then moves while it grows; unneeded
+ * memory is never touched. */
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);
 orr_span orr__trace_meta_body(const orr_trace *t);
 
-/* Forms other than the current .et.  Readers append to an empty trace (orr__trace_append_at with
- * the place in the file as origin) and leave sealing to the caller. */
+/* Formats other than the current .et.  Readers append to an empty trace (orr__trace_append_at with
+ * the position in the file as origin) and leave sealing to the caller. */
 
 /* The older generations of .et (chakra.md 2).  compat/table.c defines the pointer; NULL: they are
  * not built in. */
@@ -147,7 +146,7 @@ static inline orr_schema orr__et_recognise(orr_span bytes, const char *path)
 bool orr__is_json(orr_span bytes);
 orr_code orr__json_read(orr_trace *t, orr_span bytes, const orr_read_options *opt, orr_error *err);
 
-/* How a value of an attribute lies in its record. */
+/* Wire type of an attribute's value. */
 static inline uint32_t orr__kind_wire_type(orr_value_kind kind)
 {
     static const uint8_t types[ORR_VALUE_KIND_COUNT] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chrome_event.h"
 
-/* The first two letters tell all fields apart. */
+/* The first two letters distinguish all fields. */
 static chrome_field field_of(orr_str key)
 {
     if (key.len < 2)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chrome_event.h - one event of a Chrome trace: the fields that readers of such files ask for.
+/* chrome_event.h - one event of a Chrome trace: the fields used by readers.
  *
  * Timelines read any writer's events; linking and comparing operators read those of PyTorch's
- * profiler (Kineto), which says more in args.  A file of events is walked with
+ * profiler (Kineto), which has more in args.  A file of events is traversed with
  * orr_json_walk_list. */
 #ifndef ORR_TRACE_CHROME_EVENT_H
 #define ORR_TRACE_CHROME_EVENT_H
@@ -27,11 +27,11 @@ typedef enum chrome_field {
 typedef struct chrome_event {
     orr_json_value self;
     orr_json_value of[CHROME_FIELDS]; /* of those present */
-    uint32_t has;                     /* bit for each field; args: when they are an object */
-    orr_str name, cat, ph;            /* empty: not there, or no text */
+    uint32_t has;                     /* one bit per field; args: if they are an object */
+    orr_str name, cat, ph;            /* empty: missing, or not text */
 } chrome_event;
 
-/* Of a field that is given twice the last counts.  False: no object. */
+/* Of duplicate fields the last counts.  False: not an object. */
 bool chrome_event_read(orr_json_value event, chrome_event *out);
 
 static inline bool chrome_has(const chrome_event *e, chrome_field f)
@@ -43,12 +43,12 @@ static inline bool chrome_has(const chrome_event *e, chrome_field f)
  *
  * Times of JSON traces: decimal microseconds, from their digits.
  *
- * Time stamps since 1970 have 16 digits before the point and three after it, more than a double
+ * Timestamps since 1970 have 16 digits before the point and three after it, more than a double
  * holds. */
 
-/* Plain digits, with or without a point, as a whole number of units of which a microsecond has
- * 10^decimals.  What is finer is cut off, or rounded.  False: an exponent, something else, or too
- * many digits. */
+/* Plain digits, with or without a point, as an integer in units of 10^-decimals microseconds.
+ * Further digits are truncated, or rounded.  False: an exponent, something else, or too many
+ * digits. */
 static inline bool orr__micros_parse(orr_str text, unsigned decimals, bool rounds, __int128 *out)
 {
     const char *p = text.ptr, *end = p + text.len;
@@ -78,7 +78,7 @@ static inline bool orr__micros_parse(orr_str text, unsigned decimals, bool round
     return p == end;
 }
 
-/* Nanoseconds; what is finer is cut off.  False: out of range, or not a number. */
+/* Nanoseconds, truncated.  False: out of range, or not a number. */
 static inline bool orr__micros_ns(orr_str text, int64_t *out)
 {
     __int128 ns;

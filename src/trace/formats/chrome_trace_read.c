@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chrome_trace_read.c - files of trace events, walked once: {"traceEvents": [..], ..} or the bare
+/* chrome_trace_read.c - files of trace events, in one pass: {"traceEvents": [..], ..} or the bare
  * list.
  *
- * One event is in memory at a time, besides what becomes of it.  What a file says about itself
- * (otherData of ours, distributedInfo and the like of Kineto) may stand on either side of its
- * events: our own format stands first, and the rest is not needed before the end. */
+ * One event is in memory at a time, besides the result.  Metadata of a file (our otherData,
+ * Kineto's distributedInfo etc.) may come before or after its events: our own format comes first,
+ * and the rest is not needed before the end. */
 #include "chrome_event.h"
 
 #include <orrery/lab/chrome_trace.h>
@@ -21,15 +21,15 @@
 #include <stdlib.h>
 
 /* Names of processes and threads may come after the events they belong to, so nothing is added to
- * the timeline before the end of the file: spans, ends of arrows and samples wait in arrays, with
- * numbers of threads in the place of tracks. */
+ * the timeline before the end of the file: spans, arrow ends and samples wait in arrays, with
+ * thread numbers instead of tracks. */
 
 #define CHROME_NONE UINT32_MAX
 
 typedef struct chrome_process {
-    uint32_t pid;    /* a word: the value as it stands in the file */
+    uint32_t pid;    /* a word: the value verbatim */
     uint32_t name;   /* a text of the timeline, or ORR_NO_TEXT */
-    uint64_t number; /* the pid, when it is one; UINT64_MAX: it is none */
+    uint64_t number; /* the pid as a number; UINT64_MAX: not a number */
     uint32_t rank;   /* found at the end */
 } chrome_process;
 
@@ -40,14 +40,14 @@ typedef struct chrome_thread {
     uint32_t lane_of; /* the thread whose track it shares, or CHROME_NONE */
     uint32_t track;
     bool has_name, has_spans;
-    uint32_t open; /* the innermost span that has begun and not ended; CHROME_NONE: none */
+    uint32_t open; /* the innermost open span; CHROME_NONE: none */
 } chrome_thread;
 
 typedef struct chrome_flow_end {
     uint32_t key; /* a word: category and id */
     uint32_t name;
     uint32_t thread;
-    uint32_t span;    /* as our own files say it, or CHROME_NONE */
+    uint32_t span;    /* given by our own files, or CHROME_NONE */
     orr_ps at, exact; /* exact: of the arrow itself; at: where viewers draw it */
     bool is_start;
 } chrome_flow_end;
@@ -72,7 +72,7 @@ typedef struct chrome_file {
     chrome_process *processes;
     chrome_thread *threads;
     orr_timespan *spans; /* .track: a thread */
-    uint32_t *outer;     /* by span that was begun: the one around it */
+    uint32_t *outer;     /* by begun span: the one around it */
     chrome_flow_end *flows;
     chrome_sample *samples;
     chrome_counter *counters;
@@ -83,23 +83,21 @@ typedef struct chrome_file {
     bool has_events;
     bool has_rank;
     uint32_t rank;       /* with has_rank: distributedInfo */
-    uint32_t first_span; /* the number that the first span of this file gets in the timeline */
+    uint32_t first_span; /* the index of this file's first span in the timeline */
     bool has_base;
-    __int128 base; /* taken off all times: 0, unless they do not fit */
+    __int128 base; /* subtracted from all times: 0, unless they do not fit */
     orr_ps latest;
 } chrome_file;
 
-/* ==== what a span of a trace file is.
+/* ==== the kind of a span in a trace file.
  *
- * Our own files say it: the category is the name of a kind, and the arguments are the fields of a
- * span.  Those of Kineto have categories of their own, and what NCCL does is known by the names of
- * its kernels and by the arguments that PyTorch adds to them (collective name, number of elements,
- * type, group). */
+ * In our own files the category is the name of a kind, and the arguments are the fields of a span.
+ * Kineto has other categories, and NCCL's operations are recognised by kernel names and by
+ * arguments added by PyTorch (collective name, number of elements, type, group). */
 
 /* ---- collectives by name ---- */
 
-/* Lower case, letters and digits alone: "_reduce_scatter_base" and "ReduceScatter" are then
- * alike. */
+/* Lower case, letters and digits only: "_reduce_scatter_base" and "ReduceScatter" then match. */
 static size_t plain_letters(orr_str s, char *out, size_t room)
 {
     size_t n = 0;
@@ -114,7 +112,7 @@ static size_t plain_letters(orr_str s, char *out, size_t room)
     return n;
 }
 
-/* In this order: "allreduce" has "reduce" in it. */
+/* In this order: "allreduce" contains "reduce". */
 static const struct {
     const char *part;
     uint8_t kind; /* orr_span_kind */
@@ -175,7 +173,7 @@ static bool chrome_text(const chrome_event *e, const char *key, orr_str *out)
            text_of(v, out);
 }
 
-/* A small number in the arguments of an event; false: not there, or no such number. */
+/* A small number in the arguments of an event; false: missing, or not such a number. */
 static bool u64(const chrome_event *e, const char *key, uint64_t *out)
 {
     orr_json_value v;
@@ -231,8 +229,7 @@ static orr_code classify_kineto(chrome_file *c, const chrome_event *e, orr_times
         span->kind = ORR_SPAN_COLLECTIVE;
         span->collective = orr__comm_one_sided_kind(e->name);
     }
-    /* Libraries that communicate on the host have no kernels; what NCCL does there only starts
-     * one. */
+    /* Libraries that communicate on the host have no kernels; NCCL calls there only start one. */
     if (by == ORR__COMM_NCCL ||
         (orr_str_is(e->cat, "user_annotation") && orr__comm_on_host(e->name)))
         return read_nccl(c, e, span);
@@ -384,7 +381,7 @@ static bool is_kineto_category(orr_str category)
     return orr_word_find(kineto_kinds, ORR_COUNT(kineto_kinds), category, -1) >= 0;
 }
 
-/* What a span is, from its category, name and arguments.  May add texts. */
+/* Classifies a span by its category, name and arguments.  May add texts. */
 static orr_code classify(chrome_file *c, const chrome_event *e, orr_timespan *span)
 {
     if (c->is_ours)
@@ -398,11 +395,11 @@ static orr_code classify(chrome_file *c, const chrome_event *e, orr_timespan *sp
 
 /* ==== one trace event at a time.
  *
- * Times are decimal microseconds of any size: they are read from their digits, because a double of
- * microseconds since 1970 has a quarter of a microsecond left for what follows. */
+ * Times are decimal microseconds of any size: they are parsed from digits, because a double of
+ * microseconds since 1970 has a resolution of a quarter of a microsecond. */
 
 enum { MOST_ARGUMENTS = 64 };
-#define LARGE_PS (INT64_MAX / 4) /* the whole of a timeline is at most three times as long */
+#define LARGE_PS (INT64_MAX / 4) /* a whole timeline is at most three times as long */
 #define HOUR_PS ((__int128)3600 * 1000000000000)
 
 static orr_code refuse(const chrome_file *c, orr_json_value at, const char *what)
@@ -417,7 +414,7 @@ static orr_code refuse(const chrome_file *c, orr_json_value at, const char *what
 static orr_code read_us(chrome_file *c, orr_json_value v, __int128 *ps)
 {
     orr_str text = orr_json_raw(v);
-    if (orr_json_type_of(v) == ORR_JSON_STRING) /* some writers quote their numbers */
+    if (orr_json_type_of(v) == ORR_JSON_STRING) /* some writers quote numbers */
         text = (orr_str){text.ptr + 1, text.len - 2};
     else if (orr_json_type_of(v) != ORR_JSON_INT && orr_json_type_of(v) != ORR_JSON_REAL)
         return refuse(c, v, "this time is not a number of microseconds");
@@ -514,7 +511,7 @@ static orr_str trim(orr_str s)
     return s;
 }
 
-/* A thread of ours that carries what overlaps on the thread before it. */
+/* One of our threads that carries spans overlapping on the previous thread. */
 static void join_lane(chrome_file *c, const chrome_event *e, uint32_t thread)
 {
     uint64_t lane;
@@ -571,7 +568,7 @@ static orr_code need_time(chrome_file *c, const chrome_event *e, orr_ps *out)
                                     : refuse(c, e->self, "this event has no time \"ts\"");
 }
 
-/* Kineto's frame around the whole recording is nothing that happened. */
+/* Kineto's frame around the whole recording is not an event. */
 static bool is_frame(const chrome_event *e)
 {
     return orr_str_is(e->cat, "Trace");
@@ -675,7 +672,7 @@ static orr_code find_counter(
     if (code)
         return code;
     const uint32_t parts[] = {process, name_text, unit_text};
-    /* The three numbers as a word: a map of its own keeps these apart from other words. */
+    /* The three numbers as a word: a separate map keeps these apart from other words. */
     if ((code = add_word(c, (orr_str){(const char *)parts, sizeof parts}, &word)))
         return code;
     *out = orr_map_find(c->counter_of, word, CHROME_NONE);
@@ -735,7 +732,7 @@ static orr_code take_counter(chrome_file *c, const chrome_event *e)
     return code;
 }
 
-/* What the profiler notes when memory is taken or given back. */
+/* Profiler records of memory allocation and release. */
 static orr_code take_memory(chrome_file *c, const chrome_event *e)
 {
     uint64_t total, device;
@@ -785,11 +782,11 @@ static orr_code take(void *context, orr_json_value event)
     }
 }
 
-/* ==== what was read from a file of trace events, into the timeline.
+/* ==== from the events of a file to the timeline.
  *
- * Only now all names are known: which process is which rank, what a thread is called, and between
- * which spans an arrow goes.  Our own files say the last; in others an end of an arrow belongs to
- * the innermost span of its thread that it lies in. */
+ * Only now all names are known: the rank of each process, the names of threads, and the spans of an
+ * arrow.  Our own files state the last; in others an arrow end belongs to the innermost span of its
+ * thread that contains it. */
 
 enum { LOOK_BACK = 1000 };
 
@@ -824,7 +821,7 @@ static orr_code set_ranks(chrome_file *c, uint32_t rank_otherwise)
     return ORR_OK;
 }
 
-/* ---- ranks that others stand for ---- */
+/* ---- ranks represented by others ---- */
 
 static bool take_number(orr_str *at, uint32_t *out)
 {
@@ -845,8 +842,7 @@ static bool take_sign(orr_str *at, char sign)
     return true;
 }
 
-/* "ranks 0-7,16-64/8": what is not of that form says nothing, nor do more ranks than there can
- * be. */
+/* "ranks 0-7,16-64/8": other forms are ignored, and so are more ranks than permitted. */
 static orr_code add_alike(chrome_file *c, uint32_t shown, orr_str list, uint32_t *left)
 {
     orr_code code = ORR_OK;
@@ -900,7 +896,7 @@ static orr_code add_tracks(chrome_file *c)
     orr_code code = ORR_OK;
     for (size_t i = 0; i < c->thread_count && !code; i++) {
         chrome_thread *thread = &c->threads[i];
-        if (thread->lane_of != CHROME_NONE) /* an earlier one, which has its track */
+        if (thread->lane_of != CHROME_NONE) /* an earlier one, which has a track */
             thread->track = c->threads[thread->lane_of].track;
         else if (thread->has_spans || c->is_ours)
             code = add_track(c, thread);
@@ -984,8 +980,7 @@ static orr_code add_arrow(const finder *f, const chrome_flow_end *from, const ch
     return orr_timeline_add_arrow(f->c->t, &arrow, f->c->err);
 }
 
-/* The start of each key, whether it stands before or after its ends in the file; of several the
- * last. */
+/* The start of each key, before or after its ends in the file; of several the last. */
 static bool find_starts(const chrome_file *c, orr_map *start_of)
 {
     bool ok = true;
@@ -1047,7 +1042,7 @@ static orr_code add_counters(chrome_file *c)
     return code;
 }
 
-/* At the end of a file: all into the timeline. */
+/* At the end of a file: adds everything to the timeline. */
 static orr_code chrome_join(chrome_file *c, uint32_t rank_otherwise)
 {
     orr_code code;
@@ -1062,7 +1057,7 @@ static orr_code refuse_file(const chrome_file *c, const char *what)
     return orr_fail(c->err, ORR_EINPUT, ORR_AT(orr_json_place(c->json, 0)), "%s", what);
 }
 
-/* ---- what the file says about itself ---- */
+/* ---- metadata of the file ---- */
 
 static orr_code take_notes(chrome_file *c, orr_json_value v)
 {
@@ -1250,7 +1245,7 @@ static orr_chrome_trace_look look_at(orr_span bytes)
                              bytes.ptr[i] == '\r'))
         i++;
     const bool is_json = i < bytes.len && (bytes.ptr[i] == '{' || bytes.ptr[i] == '[');
-    /* A trace as JSON, of ours or of chakra_jsonizer, is not when things happened. */
+    /* A trace as JSON, ours or chakra_jsonizer's, has no times. */
     if (is_json && !has_word(bytes, "traceEvents") &&
         (has_word(bytes, "orrery-trace") || has_word(bytes, "_NODE\"")))
         return ORR_CHROME_TRACE_OTHER;

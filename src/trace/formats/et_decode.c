@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* et_decode.c - one record of a trace, taken apart.  Current schema; docs/format/et.md has the
- * fields.
+/* et_decode.c - decodes one record of a trace.  Current schema; docs/format/et.md has the fields.
  *
  * A record is checked completely when its trace is read: every field, every attribute, every list
- * item, every text.  So the functions that look into records later (orr_attrs_next, orr_list_next)
- * meet only sound bytes and cannot fail.  This is the hot path of reading: about thirty fields a
+ * item, every text.  So the functions that decode records later (orr_attrs_next, orr_list_next) see
+ * only valid bytes and cannot fail.  This is the hot path of reading: about thirty fields per
  * record. */
 #include "trace/trace_impl.h"
 
@@ -20,8 +19,8 @@ static bool scan_wire_bad(orr__scan *s, const orr_wire *w)
     return scan_bad(s, w->at, w->why);
 }
 
-/* The wire type of a known field.  A wrong one makes it an unknown field to protobuf, and damage to
- * us. */
+/* The wire type of a known field.  With a wrong one it is an unknown field to protobuf, and damage
+ * to us. */
 static bool has_type(orr__scan *s, const orr_field *f, uint32_t type, const char *why)
 {
     if (f->type == type)
@@ -57,7 +56,7 @@ static bool add_dep(uint64_t **list, size_t *count, size_t *room, uint64_t id)
     return true;
 }
 
-/* Repeated numbers come packed or one by one; both count. */
+/* Repeated numbers may be packed or not; both are accepted. */
 static bool take_deps(
     orr__scan *s, const orr_field *f, uint64_t **list, size_t *count, size_t *room)
 {
@@ -248,8 +247,7 @@ static bool check_member(orr__scan *s, const orr_field *f)
     return true;
 }
 
-/* A value that is a number of a varint, up to the end of its attribute; its member, or 0: it is
- * something else. */
+/* A varint value up to the end of its attribute; returns its member, or 0: it is something else. */
 static uint32_t plain_number(const uint8_t *p, const uint8_t *end, uint64_t *out)
 {
     uint32_t tag = *p++;
@@ -276,7 +274,7 @@ static uint32_t plain_number(const uint8_t *p, const uint8_t *end, uint64_t *out
 }
 
 /* Nearly every attribute is a short name and one value, in this order.  False: it is not, or it is
- * not sound; the general way below decides. */
+ * invalid; the general code below decides. */
 static inline bool scan_plain_attr(orr__scan *s, orr_span message)
 {
     const uint8_t *p = message.ptr;
@@ -373,11 +371,11 @@ static bool take_field(orr__scan *s, const orr_field *f)
             return s->is_lenient;
         return orr__scan_attr(s, f->bytes);
     default:
-        return true; /* kept in the record, see orr_trace_copy */
+        return true; /* preserved in the record, see orr_trace_copy */
     }
 }
 
-/* Copied as a whole: one that is put together on the stack each time costs a quarter of reading a
+/* Copied as a whole: building one on the stack each time takes a quarter of the time of reading a
  * file. */
 #define NO_TEXT \
     {           \
@@ -396,7 +394,7 @@ static void scan_reset(orr__scan *s, orr_span body)
     s->why = NULL;
 }
 
-/* A number of at most five bytes; NULL: it is longer.  p has that many. */
+/* A varint of at most five bytes; NULL: it is longer.  p has that many. */
 static const uint8_t *short_number(const uint8_t *p, uint64_t *out)
 {
     uint64_t v = 0;
@@ -411,8 +409,8 @@ static const uint8_t *short_number(const uint8_t *p, uint64_t *out)
     return NULL;
 }
 
-/* What nearly every record is: an id, a name and a type, dependencies, a duration, attributes.  It
- * goes as far as all is short and sound; the loop over all fields takes the rest, which may be
+/* The usual record: an id, a name and a type, dependencies, a duration, attributes.  It goes as far
+ * as everything is short and valid; the general loop over fields takes the rest, which may be
  * everything.  False: s->why. */
 static bool scan_usual(orr__scan *s, orr_wire *w)
 {
@@ -475,14 +473,14 @@ bool orr__scan_node(orr__scan *s, orr_span body)
     return w.why ? scan_wire_bad(s, &w) : true;
 }
 
-/* ---- what was not yet encoded ---- */
+/* ---- drafts, before encoding ---- */
 
 static bool is_text(orr_str text)
 {
     return orr_is_utf8((const uint8_t *)text.ptr, text.len);
 }
 
-/* One value of a kind whose bits are the same here and in the record. */
+/* One value of a kind whose bits are the same in memory and in the record. */
 static bool scan_draft_attr(orr__scan *s, const orr_attr *a)
 {
     const bool is_number =
@@ -565,7 +563,7 @@ void orr__scan_fini(orr__scan *s)
     s->data_room = s->ctrl_room = 0;
 }
 
-/* ---- looking into records that have been checked ---- */
+/* ---- reading checked records ---- */
 
 static orr_str text_of(orr_span s)
 {

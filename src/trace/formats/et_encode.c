@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* et_encode.c - nodes and metadata as records of the current schema.
  *
- * Byte for byte what the reference's protobuf library writes: fields in number order, defaults left
- * out, repeated numbers packed, a set member of an attribute's value written even when it is
- * zero. */
+ * Byte for byte as the reference's protobuf library: fields in number order, defaults omitted,
+ * repeated numbers packed, a set member of an attribute's value written even if it is zero. */
 #include "base/text/text.h"
 #include "trace/trace_impl.h"
 
@@ -257,8 +256,7 @@ static bool is_replaced(const orr_edit *e, const orr_field *f)
     return false;
 }
 
-/* New fields go where number order wants them, so a copy of a record in canonical form stays
- * canonical. */
+/* New fields go where number order requires, so a copy of a canonical record stays canonical. */
 static void put_due(orr_buf *b, const orr_edit *e, uint32_t after, uint32_t before)
 {
     if (e->sets_id && after < NODE_ID && NODE_ID <= before)
@@ -309,9 +307,9 @@ static void put_shifted_deps(orr_buf *b, const orr_field *f, uint64_t shift)
     orr_put_end(b, begin);
 }
 
-/* An id of 0 is not written, so a shift may have to add the field or to take it away.  Only the
- * first id of a record may go: the last one counts, and one that is not in its usual first place
- * comes after the one added. */
+/* An id of 0 is not written, so a shift may have to add or remove the field.  Only the first id of
+ * a record may be removed: the last one counts, and one that is not in its usual first place comes
+ * after the added one. */
 void orr__encode_shifted(orr_buf *b, orr_span body, uint64_t shift)
 {
     orr_wire w = orr_wire_of(body);

@@ -2,11 +2,10 @@
 /* et_file.c - .et files: a stream of records, each after its length; first the metadata, then the
  * nodes.
  *
- * Reading maps the file and indexes record after record; the pages behind the reader are given back
- * as it goes, so a trace costs the memory of its columns and not of its file.  Writing the schema
- * that is in memory is copying bytes.  Framing damage is found here and reported with its byte; the
- * two ways in which the old tools overlook damage (chakra.md 1.1) live in next_as_jsonizer and
- * next_as_feeder. */
+ * Reading maps the file and indexes record after record; pages behind the reader are released as it
+ * goes, so a trace costs the memory of its columns, not of its file.  Writing the schema in memory
+ * is copying bytes.  Framing damage is found here and reported with its byte; the two ways in which
+ * the old tools overlook damage (chakra.md 1.1) are in next_as_jsonizer and next_as_feeder. */
 #include "trace/trace_impl.h"
 
 #include "base/options.h"
@@ -23,7 +22,7 @@ typedef struct reader {
     orr_leniency leniency;
     uint64_t body_len; /* of the record found by next_record */
     uint64_t body_at;
-    bool is_short; /* its length says more than there is */
+    bool is_short; /* its length exceeds the file */
 } reader;
 
 static orr_code damage(const reader *r, uint64_t byte, orr_error *err, const char *what)
@@ -69,8 +68,8 @@ static orr_code next_strict(reader *r, orr_error *err)
     return ORR_OK;
 }
 
-/* The Python tools: a length of 0 or an unreadable one ends the file, and a record that is cut
- * short is parsed as far as it goes (chakra.md 1.1). */
+/* The Python tools: a length of 0 or an unreadable one ends the file, and a truncated record is
+ * parsed as far as possible (chakra.md 1.1). */
 static orr_code next_as_jsonizer(reader *r)
 {
     const orr_code code = read_length(r);
@@ -84,7 +83,7 @@ static orr_code next_as_jsonizer(reader *r)
     return ORR_OK;
 }
 
-/* The C++ feeder: whatever cannot be read ends the file (chakra.md 1.1). */
+/* The C++ feeder: anything unreadable ends the file (chakra.md 1.1). */
 static orr_code next_as_feeder(reader *r)
 {
     return read_length(r) || r->body_len > bytes_left(r) ? ORR_END : ORR_OK;
@@ -100,9 +99,9 @@ static orr_code next_record(reader *r, orr_error *err)
 }
 
 /* Is the first record metadata?  Files without it exist (chakra.md 1.4): there the first record is
- * a node. Text in field 1 is a version, a number there is a node's id.  Without a field 1 it is
- * metadata when it has nothing but sound attributes; a node would have a type or a field that
- * metadata does not have. */
+ * a node. Text in field 1 is a version, a number there is a node's id.  Without field 1 it is
+ * metadata if it has only valid attributes; a node would have a type or a field that metadata
+ * lacks. */
 bool orr__is_metadata(orr__scan *s, orr_span body)
 {
     orr_wire w = orr_wire_of(body);
@@ -118,9 +117,8 @@ bool orr__is_metadata(orr__scan *s, orr_span body)
     return !w.why && orr__scan_meta(s, body);
 }
 
-/* The length of a record that is cut short lies, which those who look into it later must not see:
- * put what there is, with its true length, behind a copy of all that comes before it.  Returns
- * where it lies now. */
+/* The length of a truncated record is wrong, which later readers must not see: append the available
+ * bytes, with their true length, to a copy of everything before.  Returns its new position. */
 static uint64_t copy_short(const reader *r)
 {
     orr_buf *b = &r->t->owned;
@@ -169,7 +167,7 @@ static orr_code read_metadata(reader *r, bool is_required, orr_error *err)
         return take_metadata(r, err);
     if (r->leniency != ORR_AS_FEEDER_V2)
         return refuse_metadata(r, is_meta, err);
-    r->at = r->body_at + r->body_len; /* V2 does not look at it */
+    r->at = r->body_at + r->body_len; /* ignored by V2 */
     return ORR_OK;
 }
 
@@ -188,14 +186,14 @@ static orr_code index_short(reader *r, orr_error *err)
     if (t->owned.failed)
         return orr_no_memory(err);
     const orr_code code = orr__trace_index(t, record, r->at, err);
-    if (code == ORR_EINPUT && err) /* the true length may take fewer bytes than the false one did */
+    if (code == ORR_EINPUT && err) /* the true length may take fewer bytes than the wrong one */
         err->where.byte += r->body_at - r->at - orr_varint_size(r->body_len);
     return code;
 }
 
-/* The first records say how many there will be, about.  Columns of that size do not move while they
- * grow, and what is not needed after all is never touched; few short records before long ones must
- * not ask for more than the file is worth. */
+/* Estimates the number of records from the first ones.  Columns of that size do not move while they
+ * grow, and unneeded memory is never touched; a few short records before long ones must not
+ * allocate more than the file is worth. */
 static orr_code expect_rest(const reader *r, orr_error *err)
 {
     enum { LEAST_RECORD = 32 };
@@ -226,7 +224,7 @@ static orr_code read_nodes(reader *r, orr_error *err)
     return code == ORR_END || r->leniency == ORR_AS_FEEDER_V2 ? ORR_OK : code;
 }
 
-/* Records begin with their length and hold lengths: the first bytes of a trace are never all
+/* Records begin with their length and contain lengths: the first bytes of a trace are never all
  * text. */
 static bool is_text(orr_span bytes)
 {
@@ -266,7 +264,7 @@ static const char *other_kind(orr_span bytes)
                : "this is XML, not a trace";
 }
 
-/* Better words for what cannot be read because it is something else. */
+/* A better message for input that is something else. */
 static orr_code refuse_other(const reader *r, orr_code code, orr_error *err)
 {
     const bool is_ours = r->leniency == ORR_STRICT || r->leniency == ORR_KEEP_UNKNOWN;
@@ -334,7 +332,7 @@ orr_code orr_trace_parse(
     if (code)
         return code;
     if (bytes.len == 0)
-        bytes.ptr = (const uint8_t *)""; /* nothing may be at NULL */
+        bytes.ptr = (const uint8_t *)""; /* no NULL for empty input */
     code = orr__trace_load(*out, bytes, opt, err);
     if (code) {
         orr_trace_destroy(*out);

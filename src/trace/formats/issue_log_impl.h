@@ -35,19 +35,20 @@ struct orr_issue_log {
     orr_intern *names;
     issue_row *issues; /* in the order of the file */
     size_t count, room;
-    uint32_t *done; /* issues in the order they came back */
+    uint32_t *done; /* issues in order of completion */
     size_t done_count, done_room;
     int64_t last;                            /* cycle */
     const struct orr_rules_issue_log *rules; /* NULL: ours */
 };
 
-/* How another program reads logs and what it makes of them (chakra.md 9). */
+/* How another program reads and converts logs (chakra.md 9). */
 typedef struct orr_rules_issue_log {
-    /* A line with "issue" or "callback" anywhere is an event; there need not be any. */
+    /* A line with "issue" or "callback" anywhere is an event; there may be none. */
     bool any_line;
-    bool any_time;    /* numbers below 0, ends before issues, issues of a node that is still out */
+    /* accept negative numbers, ends before issues, and issues of a node that has not completed */
+    bool any_time;
     bool short_names; /* they end at a comma or an equals sign */
-    bool needs_kind;  /* a name that does not say what the node is, is an error */
+    bool needs_kind;  /* a name that does not tell the node type is an error */
     orr_code (*write)(
         const orr_issue_log *log, uint32_t ranks, uint32_t mhz, const char *path, orr_error *err);
 } orr_rules_issue_log;

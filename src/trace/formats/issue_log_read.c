@@ -3,12 +3,12 @@
  * and node.
  *
  *     [workload] [debug] issue,sys->id=0, tick=5, node->id=3, node->name=f(x, y=2), node->type=4
- *     `-- passed over --'      rank       cycle   node        name: to the end,     if it is there
+ *     `-- skipped ------'      rank       cycle   node        name: to the end,     optional
  *
- * The old program takes any line with one of the two words in it, wherever, and cuts the name at
+ * The old program accepts any line that contains one of the two words, and truncates the name at
  * the first comma or second equals sign (chakra.md 9); by its rules so do we.  A node may be issued
- * again once it has come back. Names are kept once; what a name says about its node is found once a
- * name.  Cost: linear in the bytes; 48 bytes a node beside its name. */
+ * again after it has completed. Names are stored and classified once.  Cost: linear in the bytes;
+ * 48 bytes per node beside its name. */
 #include "issue_log_impl.h"
 
 #include "base/io/input.h"
@@ -19,7 +19,7 @@
 #include <inttypes.h>
 
 enum { SHOWN = 60, FIELDS = 5 };
-/* Differences of two are the same as a double, which chakra_timeline_visualizer computes with. */
+/* Up to here differences are exact as doubles, which chakra_timeline_visualizer uses. */
 #define MOST_CYCLES ((int64_t)1 << 52)
 
 typedef struct name_kind {
@@ -47,7 +47,7 @@ typedef struct event {
     int64_t cycle, node;
     uint32_t rank;
     orr_str name;
-    uint64_t type; /* of Chakra, where the line has one; else 0 */
+    uint64_t type; /* Chakra's, if the line has one; else 0 */
     const char *rank_at, *cycle_at, *node_at;
 } event;
 
@@ -59,7 +59,7 @@ static orr_where place_of(const reader *r, const char *p)
     return orr_where_line(r->path, r->line, n < UINT32_MAX ? (uint32_t)n + 1 : UINT32_MAX);
 }
 
-/* ---- what a name says ---- */
+/* ---- classification ---- */
 
 /* The order of the tests is that of chakra_timeline_visualizer. */
 static name_kind kind_by_name(orr_str s)
@@ -166,7 +166,7 @@ static orr_code take_number(reader *r,
                     ORR_SHOWN(text, SHOWN), min, max);
 }
 
-/* Ours: all that follows the equals sign, but for a type at its end. */
+/* Ours: everything after the equals sign, except a type at the end. */
 static void take_whole_name(const reader *r, event *e)
 {
     static const char tail[] = "node->type=";
@@ -319,7 +319,7 @@ static bool begins_with(const reader *r, const char *p, const char *word)
     return (size_t)(r->end - p) > n && memcmp(p, word, n) == 0 && p[n] == ',';
 }
 
-/* Ours: the line begins with one of the words, or it follows the prefix of a logger. */
+/* Ours: the line begins with one of the words, or one follows a logger's prefix. */
 static const char *find_event(const reader *r)
 {
     for (const char *p = r->begin; p < r->end; p++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* issue_log_write.c - a log of issued nodes as a timeline.
  *
- * It counts picoseconds, each time rounded once from its cycle, so nothing adds up over a run. */
+ * It is in picoseconds, each time rounded once from its cycle, so errors do not accumulate. */
 #include "issue_log_impl.h"
 
 #include "base/memory/map.h"

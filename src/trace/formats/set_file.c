@@ -3,11 +3,11 @@
  *
  *     header | class body | class body | ... | class table | rank table | holes, groups | trailer
  *
- * A class body is an .et stream of the current schema (plain, so that it is used where it lies in
- * the mapped file, or one zstd frame).  The tables come after the bodies, so a set is written in
- * one pass; the trailer, of fixed size at the end, finds them.  All numbers are
- * little-endian.  Nothing in the file is believed: every offset, count and length is held against
- * the file's size, and every part has a hash. */
+ * A class body is an .et stream of the current schema (plain, so that it is used in place in the
+ * mapped file, or one zstd frame).  The tables come after the bodies, so a set is written in one
+ * pass; the trailer, of fixed size at the end, finds them.  All numbers are little-endian.  Nothing
+ * in the file is trusted: every offset, count and length is checked against the file's size, and
+ * every part has a hash. */
 #include "base/io/pack.h"
 #include "base/memory/hash.h"
 #include "base/options.h"
@@ -20,9 +20,9 @@
  * Class by class: slots, holes (each as the distance from the one before), then slot by slot the
  * values of the class's ranks in rank order, each as the difference from the one
  * before.  Differences repeat with the shape of the machine, so the table, always compressed, takes
- * a fraction of a byte a rank. */
+ * a fraction of a byte per rank. */
 
-/* The part of a .orr file that has holes and values; nothing when the set has none. */
+/* The part of a .orr file with holes and values; empty if the set has none. */
 static bool set_has_holes(const orr_set *s)
 {
     for (size_t i = 0; i < s->class_count; i++)
@@ -31,7 +31,7 @@ static bool set_has_holes(const orr_set *s)
     return false;
 }
 
-/* ---- which ranks are of a class ---- */
+/* ---- ranks by class ---- */
 
 /* Ranks sorted by class: those of class c are list[first[c] .. first[c + 1]). */
 typedef struct by_class {
@@ -62,7 +62,7 @@ static void by_class_fini(by_class *b)
 
 /* ---- writing ---- */
 
-/* A class without ranks has nobody to fill its holes; they are left out. */
+/* A class without ranks has no values for its holes; they are left out. */
 static void save_holes(const orr__class *c, orr_buf *out)
 {
     const size_t count = c->ranks ? c->hole_count : 0;
@@ -132,7 +132,7 @@ static bool load_hole(reader *r, uint64_t *node, orr_hole *out)
     return true;
 }
 
-/* A value takes a byte at least, so the bytes that are left bound the slots that may be claimed. */
+/* A value takes at least a byte, so the remaining bytes limit the number of slots. */
 static orr_code load_holes(reader *r, uint32_t c, orr_error *err)
 {
     uint64_t slots, count, node = 0;
@@ -167,7 +167,7 @@ static void load_slot(reader *r, uint32_t c, uint32_t slot)
     }
 }
 
-/* A value takes a byte at least, so the bytes that are left bound what may be claimed. */
+/* A value takes at least a byte, so the remaining bytes limit their number. */
 static orr_code load_values(reader *r, uint32_t c, orr_error *err)
 {
     orr_set *s = r->s;
@@ -207,8 +207,8 @@ orr_code orr__holes_load(orr_set *s, orr_span bytes, const char **bad, orr_error
 
 enum { HEADER_SIZE = 16, CLASS_ENTRY = 56, RANK_ENTRY = 16, TRAILER_SIZE = 56, FORMAT_VERSION = 1 };
 enum { PLAIN = 0, ZSTD_FRAME = 1 };
-/* Features: tables behind the rank table, in this order, each packed after its two lengths (8 bytes
- * each). */
+/* Features: tables after the rank table, in this order, each compressed after its two lengths (8
+ * bytes each). */
 enum { HAS_HOLES = 1, HAS_GROUPS = 2, FEATURES = HAS_HOLES | HAS_GROUPS };
 
 typedef struct extra_table {
@@ -427,7 +427,7 @@ static uint32_t get_u32(const uint8_t *p)
     return (uint32_t)orr__load_le(p, 4);
 }
 
-/* Does the rank table fill the space up to the trailer?  Further tables are looked at when they are
+/* Does the rank table fill the space up to the trailer?  Further tables are checked when they are
  * read. */
 static bool has_room_for_ranks(const trailer *t, uint64_t space)
 {
@@ -519,7 +519,8 @@ static orr_code unpack(const orr_file *f, const class_entry *e, orr_buf *out, or
     return code == ORR_EINPUT ? damage(f, e->at, err, "a compressed class is damaged") : code;
 }
 
-/* A class as a trace of its own.  A plain one lies in the mapping, which must stay; see load. */
+/* A class as a separate trace.  A plain one stays in the mapping, which must outlive it; see
+ * load. */
 static orr_code read_class(
     const orr_file *f, uint32_t i, const orr_read_options *opt, orr_trace **out, orr_error *err)
 {
@@ -539,7 +540,7 @@ static orr_code read_class(
     orr_read_options current = {
         .size = sizeof current, .schema = ORR_SCHEMA_CURRENT, .leniency = opt->leniency};
     if (current.leniency ==
-        ORR_AS_JSONIZER) /* cut records are a matter of files; a class has none */
+        ORR_AS_JSONIZER) /* truncated records occur in files only, not in classes */
         current.leniency = ORR_KEEP_UNKNOWN;
     if (!code)
         code = body.len ? orr__trace_load(t, body, &current, err) : orr_trace_seal(t, err);
@@ -629,8 +630,8 @@ orr_code orr__set_read_orr(orr_set *s,
     return code ? code : load(s, &f, opt, err);
 }
 
-/* Values are stored slot by slot, so one rank's are found by reading all of them: bodies are parsed
- * for their own rank only in files without holes. */
+/* Values are stored slot by slot, so reading one rank's means reading all: only in files without
+ * holes a single class is parsed. */
 static orr_code read_filled(const char *path,
                             uint32_t rank,
                             const orr_read_options *opt,

@@ -2,13 +2,13 @@
 /* trace_json.c - traces from JSON, recognised by their structure (docs/format/json.md).
  *
  *     document   {"format": "orrery-trace", "version": 1, "metadata": {..}, "nodes": [..]}
- *     lines      {"format": "orrery-trace", "version": 1, "metadata": {..}}, then one node a line
- *     objects    {..}{..}{..}: what the old jsonizer writes; the first may be metadata
+ *     lines      {"format": "orrery-trace", "version": 1, "metadata": {..}}, then one node per line
+ *     objects    {..}{..}{..}: the old jsonizer's output; the first may be metadata
  *     array      [{..}, {..}]: the same between brackets
- *     feeder     {"workload_graph": [..]}: the C++ feeder's own form
+ *     feeder     {"workload_graph": [..]}: the C++ feeder's own format
  *
- * One record is a tree at a time, is encoded at once as the current schema and appended like any
- * other; so the memory needed is that of the trace, whatever the size of the file. */
+ * One record at a time is parsed to a tree, encoded in the current schema and appended like any
+ * other; so the memory needed is that of the trace, independent of the file's size. */
 #include "base/formats/json.h"
 #include "base/short_forms.h"
 #include "base/text/base64.h"
@@ -17,20 +17,20 @@
 
 #include <inttypes.h>
 
-/* One reading.  What is decoded for a record lives until the next one. */
+/* One read.  What is decoded for a record lives until the next one. */
 typedef struct json_source {
     orr_trace *t;
     orr_json *json;
-    bool is_lenient;    /* keys that the schema does not have are passed over */
+    bool is_lenient;    /* unknown keys are ignored */
     orr_arena *scratch; /* bytes out of base64 */
     orr_value *items;   /* of a list attribute */
     size_t item_room;
-    orr_buf part, list; /* messages that get unknown fields behind their own */
+    orr_buf part, list; /* messages with unknown fields appended */
     uint64_t released;  /* of the mapped file, up to this byte */
     orr_error *err;
 } json_source;
 
-/* A name of a field: protobuf's JSON reads lowerCamelCase and the schema's own spelling. */
+/* Names of a field: protobuf's JSON accepts lowerCamelCase and the schema's own spelling. */
 typedef struct json_key {
     const char *camel, *snake;
     uint32_t number;
@@ -49,7 +49,7 @@ static inline bool json_has(const json_members *m, uint32_t number)
     return m->present >> number & 1;
 }
 
-/* Complain about a value: json_bad(s, v, "expected %s", ...). */
+/* Reports an error at a value: json_bad(s, v, "expected %s", ...). */
 #define json_bad(s, v, ...) \
     orr_fail((s)->err, ORR_EINPUT, json_at(v, &(orr_where){.byte = 0}), __VA_ARGS__)
 static inline const orr_where *json_at(orr_json_value v, orr_where *out)
@@ -64,9 +64,9 @@ static orr_code json_append(json_source *s, size_t begin, orr_json_value v);
 
 /* ---- values and attributes from protobuf's JSON (docs/format/json.md).
  *
- * Everything that protobuf's own JSON reader takes is taken: 64-bit integers as text or as numbers,
- * 3.0 for 3, "NaN" and "Infinity", enumerators by name or number, null for absent, both spellings
- * of a key.  All complaints name the line and column of the value. */
+ * Everything that protobuf's own JSON reader accepts is accepted: 64-bit integers as text or as
+ * numbers, 3.0 for 3, "NaN" and "Infinity", enumerators by name or number, null for absent, both
+ * spellings of a key.  All errors have the line and column of the value. */
 
 static orr_code json_unknown_key(json_source *s, orr_json_value v, const char *what, orr_str key)
 {
@@ -113,8 +113,8 @@ static orr_code put_slot(
     return ORR_OK;
 }
 
-/* Sort the members of an object into slots.  A key twice or without a name is an error with its
- * place; null means absent. */
+/* Sorts the members of an object into slots.  A duplicate or unknown key is an error with its
+ * location; null means absent. */
 static orr_code json_sort(json_source *s,
                           orr_json_value object,
                           const char *what,
@@ -145,7 +145,7 @@ static double limit_of(bool is_signed)
     return is_signed ? 9223372036854775808.0 : 18446744073709551616.0;
 }
 
-/* 3.0 and 3e2 are integers too; what a double cannot hold exactly is not. */
+/* 3.0 and 3e2 are integers too; values that a double cannot represent exactly are not. */
 static bool real_is_integer(orr_str text, bool is_signed, uint64_t *out)
 {
     double d;
@@ -370,7 +370,7 @@ static orr_span message_of(const orr_buf *b)
     return b->len && orr_wire_next(&w, &f) ? f.bytes : (orr_span){NULL, 0};
 }
 
-/* A list that carries unknown fields is encoded here, as orr__encode_attr knows nothing of them. */
+/* A list with unknown fields is encoded here, as orr__encode_attr does not support them. */
 static orr_code append_to_list(json_source *s, orr_span unknown, orr_attr *a)
 {
     orr_attr bare = *a;
@@ -393,7 +393,7 @@ static orr_code append_to_list(json_source *s, orr_span unknown, orr_attr *a)
     return ORR_OK;
 }
 
-/* {"values": [...]}; the array alone is understood too. */
+/* {"values": [...]}; a bare array is accepted too. */
 static orr_code read_list(json_source *s, orr_json_value v, orr_attr *a)
 {
     static const json_key keys[] = {
@@ -477,7 +477,7 @@ static void put_attr(
     orr_buf_add(to, unknown.ptr, unknown.len);
 }
 
-/* Attributes of a record, encoded behind one another as field `field`. */
+/* Attributes of a record, concatenated as field `field`. */
 static orr_code json_attrs(json_source *s, orr_json_value v, uint32_t field, orr_buf *to)
 {
     orr_json_iter it = orr_json_iterate(v);
@@ -506,11 +506,10 @@ static orr_code json_unknown(json_source *s, const json_members *m, orr_span *ou
 
 /* ---- nodes in the C++ feeder's own JSON, {"workload_graph": [..]} (chakra.md 6.1).
  *
- * Ids and types are numbers there, and attributes stand beside the rest.  They get the members that
- * the feeder reads from an .et file: is_cpu_op bool, sizes and types 64 bits, peers and priority
- * 32. */
+ * Ids and types are numbers there, and attributes are plain keys.  They get the types that the
+ * feeder expects in an .et file: is_cpu_op bool, sizes and types 64 bits, peers and priority 32. */
 
-/* Slots: fields under their own numbers, attributes behind. */
+/* Slots: fields under their own numbers, then attributes. */
 enum {
     IS_CPU_OP = NODE_ATTR + 1,
     NUM_OPS,
@@ -635,13 +634,13 @@ static bool is_member_start(const uint8_t *p, const uint8_t *end)
 }
 
 /* An .et file whose first record has 123 bytes begins with '{' too, and 0x0a, a line break, is the
- * tag of the version that follows.  So the whole first key is looked at: in a text that a length of
- * 34, a quote, announces, there would have to be another quote and a colon, and no control
- * character before. */
+ * tag of the version that follows.  So the whole first key is checked: a text with a length of 34,
+ * a quote, would have to contain another quote and a colon, without any control character
+ * before. */
 bool orr__is_json(orr_span bytes)
 {
     if (bytes.len == 0)
-        return false; /* and there may be no address to count from */
+        return false; /* also avoids arithmetic on NULL */
     const uint8_t *p = bytes.ptr, *const end = bytes.ptr + bytes.len;
     if (bytes.len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0)
         p += 3;
@@ -757,7 +756,7 @@ static orr_code put_io(json_source *s, const json_members *m, uint32_t field, or
     return code;
 }
 
-/* The fields of a node, in the order of their numbers, as every protobuf library writes them. */
+/* The fields of a node, in number order, like every protobuf library. */
 static orr_code json_put_node(json_source *s, const json_members *m, orr_buf *to)
 {
     orr_code code;
@@ -770,7 +769,7 @@ static orr_code json_put_node(json_source *s, const json_members *m, orr_buf *to
     return put_unknown(s, m, to);
 }
 
-/* What was encoded into s->t->owned since begin becomes a record; v is where it came from. */
+/* Makes a record of what was encoded into s->t->owned since begin; v is its source. */
 static orr_code json_append(json_source *s, size_t begin, orr_json_value v)
 {
     if (s->t->owned.len == begin)
@@ -778,7 +777,7 @@ static orr_code json_append(json_source *s, size_t begin, orr_json_value v)
                      0); /* an empty record would end the file for some readers */
     const orr_code code = orr__trace_append_body(s->t, begin, orr_json_byte(v), s->err);
     if (code == ORR_EINPUT && s->err)
-        s->err->where = orr_json_where(v); /* only unknownFields can be at fault: show the line */
+        s->err->where = orr_json_where(v); /* only unknownFields can be wrong here: show the line */
     return code;
 }
 
@@ -829,7 +828,7 @@ static orr_code read_meta(json_source *s, orr_json_value v)
 
 typedef orr_code record_reader(json_source *s, orr_json_value v);
 
-/* The pages of a mapped file that are read may go; memory is for the trace. */
+/* Releases pages of a mapped file that have been read; memory is for the trace. */
 static void release_behind(json_source *s, uint64_t byte)
 {
     if (s->t->source && byte >= s->released + RELEASE_EVERY) {
@@ -838,7 +837,7 @@ static void release_behind(json_source *s, uint64_t byte)
     }
 }
 
-/* All items of what was entered last, or all documents that are left. */
+/* All items of what was entered last, or all remaining documents. */
 static orr_code read_records(json_source *s, record_reader *read)
 {
     orr_json_item item;
@@ -853,8 +852,7 @@ static orr_code read_records(json_source *s, record_reader *read)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* An object with nothing but what metadata has is metadata, if it comes first: the old jsonizer
- * always writes one. */
+/* A first object with only metadata's keys is metadata: the old jsonizer always writes one. */
 static bool looks_like_meta(orr_json_value v)
 {
     orr_json_iter it = orr_json_iterate(v);
@@ -908,7 +906,7 @@ static orr_code read_heading(json_source *s, const orr_json_item *item)
     orr_json_value v;
     char key[60];
     const size_t len = item->key.len < sizeof key ? item->key.len : sizeof key;
-    memcpy(key, item->key.ptr, len); /* gone when the value is loaded */
+    memcpy(key, item->key.ptr, len); /* invalid after the value is loaded */
     const orr_str name = {key, len};
     const orr_code code = orr_json_load(s->json, &v, s->err);
     if (code)
@@ -944,7 +942,7 @@ static orr_code read_document(json_source *s, bool *has_nodes)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* What else stands in a feeder's file (a name, a number of ranks) is not part of a trace. */
+/* Other members of a feeder's file (a name, a number of ranks) are not part of a trace. */
 static orr_code read_workload(json_source *s)
 {
     orr_json_item item;
@@ -966,7 +964,7 @@ static orr_code refuse_more(json_source *s)
                     "there is data after the end of the trace");
 }
 
-/* Into the one document, or the first one, of the file. */
+/* Enters the single or first document of the file. */
 static orr_code enter_document(json_source *s)
 {
     orr_json_item item;
@@ -1008,7 +1006,7 @@ static orr_code read_object_file(json_source *s)
 
 typedef orr_code file_reader(json_source *s);
 
-/* The form that a key of the first object gives away; NULL: not this one. */
+/* The format implied by a key of the first object; NULL: not by this one. */
 static file_reader *form_of(const orr_json_item *item)
 {
     if (orr_str_is(item->key, "workload_graph"))
@@ -1021,8 +1019,7 @@ static file_reader *form_of(const orr_json_item *item)
     return NULL;
 }
 
-/* What stands first in the file decides its form; json has nothing read yet and is spent
- * afterwards. */
+/* The first item of the file determines its format; json must be fresh and is consumed. */
 static orr_code recognise(orr_json *json, file_reader **out, orr_error *err)
 {
     orr_json_item item;
