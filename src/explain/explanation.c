@@ -21,7 +21,7 @@
 enum { ORR__WHAT_IFS = 2 * ORR_NET_DIMS + 16, ORR__WHAT_IF_WORDS = 160 };
 
 typedef struct orr__what_ifs {
-    orr_run *r;                    /* that has run */
+    orr_run *r;                    /* finished */
     const orr_critical_path *path; /* NULL: no estimates */
     orr_code (*run)(orr_run *r, orr_error *err);
     orr_code (*variant)(const orr_set *traces,
@@ -37,14 +37,14 @@ typedef struct orr__what_ifs {
     bool is_cut; /* a limit of the run ended them */
 } orr__what_ifs;
 
-/* What a faster network, chip or memory would change, and the same work made otherwise: the run
- * simulated again with one thing different, or an estimate from the critical path. */
+/* What-ifs: a faster network, chip or memory, and variants of the workload: the run simulated again
+ * with one change, or an estimate from the critical path. */
 
-/* Ten seconds or so.  Counted in events, so that the page is the same on a busy machine; packets
+/* About ten seconds.  Counted in events, so that the page is the same on a busy machine; packets
  * are not among them. */
 #define AUTO_SECONDS 10.0
 #define AUTO_EVENTS 2e7
-enum { VARIANTS = 8 }; /* that are tried at most, nearly */
+enum { VARIANTS = 8 }; /* limit on variants tried, approximate */
 
 static orr_report_what_if *new_change(orr__what_ifs *g, const char *words, uint32_t dimension)
 {
@@ -62,7 +62,7 @@ static orr_report_what_if *new_change(orr__what_ifs *g, const char *words, uint3
     return w;
 }
 
-/* The chain of operations stays as it is, but goes faster: what can be gained at most. */
+/* The chain of operations stays the same but runs faster: an upper bound of the gain. */
 static void estimate(orr__what_ifs *g)
 {
     uint64_t comm = 0, compute = 0, memory = 0;
@@ -126,7 +126,7 @@ static orr_code try_variants(orr__what_ifs *g)
     char words[ORR__WHAT_IF_WORDS];
     orr_code code = ORR_OK;
     orr_set *set;
-    /* A variant is of one job, not of the machine that it shares. */
+    /* A variant belongs to one job, not to the machine it shares. */
     const bool is_shared = orr_run_traces(g->r)->job_count > 0;
     for (size_t number = 0; g->variant && !is_shared && !code;) {
         code = g->variant(orr_run_traces(g->r), &number, words, sizeof words, &set, g->err);
@@ -149,7 +149,7 @@ static orr_code try_network(orr__what_ifs *g)
     }
     for (uint32_t k = 0; k < dims && !code; k++) {
         if (!(orr_run_dimension_at(g->r, k)->bandwidth > 0))
-            continue; /* a network of files of its own: nothing here to be faster */
+            continue; /* a custom network file: nothing here to be faster */
         const orr_run_change wider = {.has_dimension = true, .dimension = k, .bandwidth = 2};
         const orr_run_change closer = {.has_dimension = true, .dimension = k, .latency = 0.5};
         code = try_change(g, wider, "bandwidth x 2");
@@ -169,7 +169,7 @@ static orr_code try_changes(orr__what_ifs *g)
     return try_variants(g);
 }
 
-/* As many runs as there are changes, and a little more. */
+/* As many runs as there are changes, plus some slack. */
 static bool is_quick(const orr__what_ifs *g)
 {
     const double variants = g->variant ? VARIANTS : 0;
@@ -180,7 +180,7 @@ static bool is_quick(const orr__what_ifs *g)
     return (double)orr_run_events(g->r) * runs < AUTO_EVENTS;
 }
 
-/* Fills list.  Nothing for a run that did not finish. */
+/* Fills list; empty for an unfinished run. */
 static orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)
 {
     const bool is_whole = orr_run_finished(g->r) == orr_run_ranks(g->r);
@@ -196,7 +196,7 @@ static orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)
     const orr_code code = try_changes(g);
     if (code != ORR_ESTOP || !(c->max_seconds > 0 || c->max_bytes || c->max_events))
         return code;
-    /* The run itself was within its limits: the page has it, and the changes that were. */
+    /* The run itself was within its limits: the page shows it, and the changes finished so far. */
     g->count--;
     g->is_cut = true;
     return ORR_OK;
@@ -204,7 +204,7 @@ static orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)
 
 enum { MOST_WORDS = 160, MOST_LINKS = 2000, INPUTS = 3, STALL_LINES = 1000, OPTIONS = 16 };
 
-/* The busiest links, whatever the order in which they are visited. */
+/* The busiest links, independent of the order in which they are visited. */
 typedef struct link_list {
     orr_net_link *links;             /* room for twice as many as are kept */
     orr_report_link *list;           /* the busiest first */
@@ -280,7 +280,7 @@ static int compare_links(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* Twice the room, and the idler half thrown away when it is full: the busiest stay, whatever the
+/* Twice the capacity, with the less busy half dropped when full: the busiest stay, whatever the
  * order. */
 static void take_link(void *links, const orr_net_link *link)
 {
@@ -397,7 +397,7 @@ static void add_dimensions(orr_explanation *g)
     }
 }
 
-/* ---- what stands behind the figures ---- */
+/* ---- provenance ---- */
 
 static void add_option(orr_explanation *g, const char *name, const char *value)
 {
@@ -405,7 +405,7 @@ static void add_option(orr_explanation *g, const char *name, const char *value)
         g->options[g->option_count++] = (orr_report_option){name, value};
 }
 
-/* The keys of the system file that took part, as they were used. */
+/* The keys of the system file that had an effect, with the values used. */
 static void add_system(orr_explanation *g, const orr_sim *s)
 {
     const cfg_system *c = &s->system;
@@ -427,7 +427,7 @@ static void add_system(orr_explanation *g, const orr_sim *s)
                orr_arena_print(a, "%llu ns", (unsigned long long)c->endpoint_delay));
 }
 
-/* What the page shows of several steps in a row. */
+/* Note about several consecutive steps. */
 static const char *note_of_steps(const orr__run_facts *f)
 {
     const orr_sim_steps *s = &f->steps;
@@ -610,7 +610,7 @@ static orr_code explain_flows(orr_explanation *g, const orr_error *why)
     return ORR_OK;
 }
 
-/* ---- either ---- */
+/* ---- both ---- */
 
 orr_code orr_run_explain(orr_run *r,
                          const orr_explain_options *opt,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts.h - what came out of a run, as plain figures: all that its text, JSON and CSV are made
- * of.
+/* facts.h - the results of a run as plain figures: the source of its text, JSON and CSV.
  *
  *     orr__run_facts *f;
  *     if (orr__run_facts_take(sim, &f, err)) return code;
  *     ... f->end_ns, f->spread[ORR__FIGURE_COMPUTE].median ...
  *     orr__run_facts_destroy(f);
  *
- * Facts are copies: src/views makes bytes of them without seeing the simulation. */
+ * Facts are copies: src/views renders them without access to the simulation. */
 #ifndef ORR_EXPLAIN_FACTS_H
 #define ORR_EXPLAIN_FACTS_H
 
@@ -23,15 +22,15 @@
 
 /* ---- packet networks ----
  *
- * What went over a packet network, as plain figures: all that the text and the JSON of a run of
- * flows are made of (src/views/packet_report.c), and "packets" of a run of traces.
+ * Traffic of a packet network as plain figures: the source of the text and JSON of a run of flows
+ * (src/views/packet_report.c), and of "packets" of a run of traces.
  *
  *     orr__fabric_facts f;
  *     if (!orr__fabric_facts_take(fabric, figures, arena, &f)) return orr_no_memory(err);
  *     ... f.busiest[0].name, f.busiest[0].busy_ps ...
  *
- * Facts are copies, in the arena: views make bytes of them without seeing the network.  packet.h is
- * here because the writers of a run of flows are declared there. */
+ * Facts are copies, in the arena: views render them without access to the network.  packet.h is
+ * included because it declares the writers of a run of flows. */
 
 struct fab;
 
@@ -39,9 +38,9 @@ enum { ORR__FABRIC_SHOWN = 16 }; /* links, queues and ports at most, of each lis
 
 /* A port that was paused. */
 typedef struct orr__paused_port {
-    const char *port, *head; /* in words; head: where most of its pauses began */
+    const char *port, *head; /* as text; head: where most of its pauses began */
     uint64_t pauses, paused_ps, longest_ps;
-    unsigned chain; /* the longest: 1, the port that it is paused for was not paused itself */
+    unsigned chain; /* maximum length: 1, the port that caused it was not paused itself */
     double share;   /* of the run */
 } orr__paused_port;
 
@@ -54,18 +53,18 @@ typedef struct orr__fabric_notes {
 
 typedef struct orr__fabric_facts {
     orr_packet_figures figures;
-    uint64_t end_ticks, tick_ps; /* of the last frame; how long a tick is */
+    uint64_t end_ticks, tick_ps; /* of the last frame; length of a tick */
     orr_fabric_flows flows;      /* all of them */
     orr_fabric_flows classes[ORR_FABRIC_CLASSES];
     orr_fabric_link busiest[ORR__FABRIC_SHOWN]; /* the busiest first */
     orr_fabric_link queues[ORR__FABRIC_SHOWN];  /* the longest queue first */
     size_t busiest_count, queue_count;
-    size_t links_used;                          /* that sent something */
+    size_t links_used;                          /* with traffic */
     orr__paused_port paused[ORR__FABRIC_SHOWN]; /* paused longest first */
     unsigned paused_count;
     uint32_t paused_ports;    /* all of them */
     orr__fabric_notes storm;  /* storms and chains of pauses */
-    orr__fabric_notes approx; /* what was skipped */
+    orr__fabric_notes approx; /* skipped periods */
 } orr__fabric_facts;
 
 /* False: out of memory. */
@@ -74,11 +73,11 @@ bool orr__fabric_facts_take(const struct fab *f,
                             orr_arena *a,
                             orr__fabric_facts *out);
 
-/* A run of flows, with what its results begin with. */
+/* A run of flows, with the header of its results. */
 typedef struct orr__flow_facts {
     orr_arena *arena;
     orr__fabric_facts fabric;
-    const char *program, *config; /* NULL: not said; none */
+    const char *program, *config; /* NULL: omitted; none */
     bool is_compat;               /* by the rules of another program */
 } orr__flow_facts;
 
@@ -110,58 +109,58 @@ typedef struct orr__figure_spread {
     double mean;
 } orr__figure_spread;
 
-/* Nodes that are alike, all ranks together. */
+/* Equal nodes, over all ranks. */
 typedef struct orr__comm_facts {
     uint64_t count, bytes;
-    uint64_t time, longest, exposed; /* ns; exposed: the part in which the rank computed nothing */
-    uint64_t waited; /* before it: until all members had come, or the message left */
+    uint64_t time, longest, exposed; /* ns; exposed: without computation on the rank */
+    uint64_t waited; /* before that: until all members had arrived, or the message was sent */
     /* Collectives only. */
     uint8_t type;         /* orr_collective */
     uint32_t group_ranks; /* 0: not known */
-    uint32_t groups;      /* how many groups of that size were seen */
-    orr_str group;        /* its name, when there is one group */
+    uint32_t groups;      /* number of distinct groups of that size */
+    orr_str group;        /* its name, if there is one group */
     uint64_t size;        /* of one call */
-    uint32_t ranks;       /* that take part */
+    uint32_t ranks;       /* number of participants */
 } orr__comm_facts;
 
-/* What a training step gives; 0 in what is not known. */
+/* Throughput of a training step; 0: not known. */
 typedef struct orr__throughput {
-    uint32_t steps;      /* of the run; 0: the traces say nothing of tokens */
+    uint32_t steps;      /* of the run; 0: the traces have no tokens */
     double step_seconds; /* of the finished run, over its steps */
     double tokens_per_s;
-    double flops_per_s;  /* that the model needs, per rank */
+    double flops_per_s;  /* needed by the model, per rank */
     double peak_flops;   /* of a rank, per second */
     double mfu;          /* 0 to 1 */
     const char *peak_of; /* whose peak: "h100, bf16 dense" */
 } orr__throughput;
 
-/* What a finished run of serving gives: as orrery serve prints them; requests 0: none were
- * served. */
+/* Results of a finished serving run, as printed by orrery serve; requests 0: none. */
 typedef struct orr__serving {
     uint64_t requests, tokens;
-    double first_mean_ns; /* from when a request came to its first token */
-    double next_mean_ns;  /* from a token of a request to its next; 0: none has two */
+    double first_mean_ns; /* from arrival to first token */
+    double next_mean_ns;  /* between tokens of a request; 0: none has two */
     uint64_t first_max_ns;
-    uint64_t end_ns;     /* the last token is there */
-    double tokens_per_s; /* of all until then */
+    uint64_t end_ns;     /* of the last token */
+    double tokens_per_s; /* up to then */
 } orr__serving;
 
-/* How sure a finished run on a chip is: 90 % of the errors stay within. */
+/* Uncertainty of a finished run on a chip: the 90 % interval. */
 typedef struct orr__interval {
     uint64_t low_ns, high_ns; /* both 0: not known */
-    /* Without what all jobs of the same software on the same machine are off by together: for those
-     * who compare. */
+    /* Without the error common to all jobs of the same software on the same machine: for
+     * comparisons. */
     uint64_t own_low_ns, own_high_ns;
-    double guessed;           /* part of computing: kernels that none that was measured resembles */
-    const char *guessed_most; /* the one that takes longest of them; NULL: none */
+    double guessed;           /* share of compute: kernels unlike any measured one */
+    const char *guessed_most; /* the one with the longest total time; NULL: none */
 } orr__interval;
 
 /* One of several jobs on a machine; means over its ranks. */
 typedef struct orr__run_job {
-    const uint32_t *hosts; /* the ranks of the machine that it has, in its own order */
+    const uint32_t *hosts; /* its ranks of the machine, in its own order */
     uint32_t ranks;
     bool is_finished;
-    uint64_t finished_ns;            /* 0 of steps in a row, which jobs begin at different times */
+    /* 0 for consecutive steps, which jobs begin at different times */
+    uint64_t finished_ns;
     uint64_t compute_ns, exposed_ns; /* of a finished one */
     double tokens_per_s;             /* 0: not known */
 } orr__run_job;
@@ -170,7 +169,7 @@ enum { ORR__FACTS_LINKS = 100, ORR__FACTS_INPUTS = 6, ORR__FACTS_WARNINGS = 8 };
 
 /* Where a result comes from. */
 typedef struct orr__provenance {
-    const char *program;        /* NULL: not said */
+    const char *program;        /* NULL: omitted */
     const char *status;         /* "finished", "interrupted", "stalled" or "failed" */
     const char *network;        /* the model's name */
     const char *machine, *chip; /* NULL: none */
@@ -186,60 +185,61 @@ typedef struct orr__run_facts {
     const char *status, *network; /* as in orr__provenance */
     uint64_t end_ns;              /* when the last rank finished; else now */
     uint32_t ranks, classes, finished;
-    uint32_t devices;        /* that jobs are on: a machine may have more */
-    uint32_t simulated;      /* that stood for all */
-    uint32_t simulated_last; /* of these, at the end */
-    orr_sim_steps steps;     /* in a row; what follows is of the last one */
+    uint32_t devices;        /* in use by jobs: a machine may have more */
+    uint32_t simulated;      /* ranks simulated on behalf of all */
+    uint32_t simulated_last; /* of these, remaining at the end */
+    orr_sim_steps steps;     /* consecutive; everything below is of the last one */
     const uint32_t *finish_order;
     uint64_t messages, events;
 
     const uint64_t (*times)[ORR__FIGURES]; /* by rank; ORR_NEVER: it has not finished */
     const orr_bytes *peak_memory;          /* by rank; NULL: not tracked */
     orr__figure_spread spread[ORR__FIGURES];
-    bool is_split; /* exposed communication and waiting are told apart */
+    bool is_split; /* exposed communication and waiting are separate */
 
     const orr__run_job *jobs; /* NULL: the run is of one job */
     size_t job_count;
 
     const orr__comm_facts *collectives;
-    const uint32_t *by_time, *by_bytes; /* indices of them, the largest first */
+    const uint32_t *by_time, *by_bytes; /* indices of them, descending */
     uint32_t collective_count;
     orr__comm_facts sends, receives;
 
     const orr_sim_dimension *dimensions;
     uint32_t dimension_count;
-    bool has_links;            /* the network model knows its links */
+    bool has_links;            /* the network model has links */
     const orr_net_link *links; /* the busiest first, at most ORR__FACTS_LINKS */
     uint32_t link_count;
     uint64_t links_used;              /* that carried something */
     const orr__fabric_facts *packets; /* NULL: the network has none */
 
     const char *machine; /* name and nodes; NULL: none */
-    const char *compute; /* how computing was timed: "measured kernels of h100" */
+    const char *compute; /* source of compute times: "measured kernels of h100" */
     orr__throughput throughput;
     orr__serving serving;
     orr__interval interval;
-    const char *warnings[ORR__FACTS_WARNINGS]; /* what cannot be: cause and remedy, a line each */
+    /* implausible results: cause and remedy, one line each */
+    const char *warnings[ORR__FACTS_WARNINGS];
     size_t warning_count;
 
-    orr_critical_path *path; /* NULL: not asked for, or the run did not finish */
-    uint32_t path_shown;     /* how many of its steps to list */
+    orr_critical_path *path; /* NULL: not requested, or the run did not finish */
+    uint32_t path_shown;     /* number of steps to list */
     const orr_stall *stall;  /* NULL: it did not stall */
 } orr__run_facts;
 
-/* ORR_EUSAGE: the simulation runs under another program's rules and keeps no figures. */
+/* ORR_EUSAGE: the simulation runs under another program's rules and keeps no statistics. */
 orr_code orr__run_facts_take(const orr_sim *s, orr__run_facts **out, orr_error *err) ORR_MUST_CHECK;
 void orr__run_facts_destroy(orr__run_facts *f); /* NULL is fine */
 
 /* Of a finished run whose last rank this is.  guessed_most lives as long as the simulation. */
 void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out);
 
-/* A number of the traces' metadata; 0: there is none, or it is of one of several jobs. */
+/* A number from the traces' metadata; 0: missing, or specific to one of several jobs. */
 double orr__metadata_of(const orr_set *set, const char *name);
 
 /* ORR_EUSAGE: the network model does not model links. */
 orr_code orr__check_links(const orr_sim *s, orr_error *err) ORR_MUST_CHECK;
-/* The explanation of a stall, once it was asked for. */
+/* The explanation of a stall, if it was requested. */
 const orr_stall *orr__stall_known(const orr_sim *s);
 
 /* Reads the input files again, for their hashes.  False: out of memory. */
@@ -256,8 +256,8 @@ bool orr__provenance_lines(const orr__provenance *p,
 
 /* ---- schedules ----
  *
- * What came out of a schedule under LogGOPS, as plain figures: all that its text, JSON and CSV are
- * made of (src/views/schedule_report.c). */
+ * The results of a schedule under LogGOPS as plain figures: the source of its text, JSON and CSV
+ * (src/views/schedule_report.c). */
 
 /* The ranks of several schedules on one machine. */
 typedef struct orr__job_facts {
@@ -284,7 +284,7 @@ typedef struct orr__schedule_facts {
     size_t job_count;
     const char *const *stall;
     size_t stall_count;
-    /* What the rules have beside that: a text, or lines that end in newlines.  NULL: nothing. */
+    /* Additional results of the rules: a text, or lines with newlines.  NULL: none. */
     const char *extra_key;
     bool is_extra_list;
     orr_buf extra;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flow_facts.c - a packet network that has run, as figures: flows by size, the busiest links, the
- * longest queues, the ports that were paused longest, and what there is to say about them.
+/* flow_facts.c - results of a packet network: flows by size, the busiest links, the longest queues,
+ * the ports paused longest, and notes.
  *
- * Lists are short, whatever the size of the network; how many there are in all is counted. */
+ * Lists are short for any network size; totals are counted. */
 #include "facts.h"
 
 #include "models/network/packet/packet_run.h"
@@ -33,7 +33,7 @@ typedef struct most_paused {
     unsigned count;
 } most_paused;
 
-/* An insertion into a short sorted list; of equals the first stays first. */
+/* Insertion into a short sorted list; stable. */
 static void keep_most(void *context, const fab_port_pauses *p)
 {
     most_paused *m = context;
@@ -69,14 +69,14 @@ static bool take_paused(const fab *f, orr_arena *a, orr__fabric_facts *out)
     return true;
 }
 
-/* ---- in words ---- */
+/* ---- text ---- */
 
 typedef struct listener {
     orr_arena *arena;
     orr__fabric_notes *to;
 } listener;
 
-/* Lists are few lines long: one that is full is copied into one of twice the room. */
+/* Lists have few lines: a full one is copied to twice the capacity. */
 static void add_line(void *context, const char *line)
 {
     const listener *l = context;

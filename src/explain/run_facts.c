@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_facts.c - the record of a run (src/run/watch.h) as facts: figures per rank and over ranks,
- * collectives, traffic, the busiest links, where the result comes from. */
+/* run_facts.c - the record of a run (src/run/watch.h) as facts: statistics per rank and over ranks,
+ * collectives, traffic, the busiest links, provenance. */
 #include "facts.h"
 
 #include <orrery/lab/chip.h>
@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Figures of a run that no machine gives: what, why, and what to do about it, a line
+/* Implausible results: what, why, and the remedy, one line
  * each.
  *
- * A check must never be wrong: bounds are generous (all ports of a rank together, time that
- * includes waiting), and what is not known is not judged.  Cost: next to nothing. */
+ * A check must never be wrong: bounds are generous (all ports of a rank together, times including
+ * waits), and unknown quantities are not judged.  Cost: negligible. */
 
 #define MOST_MFU 0.65    /* no published training run is above it */
 #define MOST_FLOPS 2e16  /* per second: four times the fastest chip of 2026 */
@@ -54,7 +54,7 @@ ORR_PRINTF(2, 3) static void warn(judge *j, const char *fmt, ...)
 
 /* ---- the network ---- */
 
-/* All that a rank can send at once, bytes per second; 0: not known. */
+/* Total bandwidth of a rank, bytes per second; 0: not known. */
 static double injection_of(const orr_sim *s)
 {
     const orr_net_config *c = &s->net_config;
@@ -68,7 +68,7 @@ static double injection_of(const orr_sim *s)
     return sum;
 }
 
-/* Bytes that each rank must at least send in one call; 0: not known. */
+/* Lower bound on the bytes each rank sends per call; 0: not known. */
 static double bus_bytes(const orr_sim *s, const orr__comm_facts *t)
 {
     const double n = t->group_ranks, size = (double)t->size;
@@ -87,8 +87,8 @@ static double bus_bytes(const orr_sim *s, const orr__comm_facts *t)
     }
 }
 
-/* Of two that are as fast: the list is in the order in which they began, and who is first in a tick
- * is another with every number of threads. */
+/* Ties: the list is in order of start, and the order within a tick depends on the number of
+ * threads. */
 static bool comes_first(const orr__comm_facts *a, const orr__comm_facts *b)
 {
     if (a->type != b->type)
@@ -127,7 +127,7 @@ static void check_bus(judge *j)
 
 /* ---- compute ---- */
 
-/* Operations that a rank of this class does, and the bytes that they read and write. */
+/* Operations of a rank of this class, and the bytes they read and write. */
 static double operations_of(const orr_sim *s, uint32_t class_index, double *bytes)
 {
     const orr_columns *c = orr_trace_columns(orr_set_trace(s->set, class_index));
@@ -142,7 +142,7 @@ static double operations_of(const orr_sim *s, uint32_t class_index, double *byte
     return sum;
 }
 
-/* More operations than any chip does in the time that computing takes: durations are missing. */
+/* More operations than any chip could do in the compute time: durations are missing. */
 static bool computes_in_no_time(const judge *j)
 {
     const orr_sim *s = j->s;
@@ -157,7 +157,7 @@ static bool is_measured(const judge *j)
     return j->s->opt.chip || j->s->like_chip;
 }
 
-/* How to compute by measured kernels; empty: it does. */
+/* How to get measured kernels; empty: they are in use. */
 static const char *measured_by(const judge *j)
 {
     return is_measured(j)       ? ""
@@ -165,7 +165,7 @@ static const char *measured_by(const judge *j)
                                 : "; --hardware CHIP or --machine NAME uses measured kernels";
 }
 
-/* Tensors come and go faster than the memory of the chip moves them. */
+/* Tensors are allocated and freed faster than the chip's memory can move them. */
 static void check_memory(judge *j)
 {
     const orr_sim *s = j->s;
@@ -239,7 +239,7 @@ static void check_system(judge *j)
              c->local_mem_bw / 1e9);
 }
 
-/* Figures that no machine gives, as warnings (run_facts.c).  False: out of memory. */
+/* Reports implausible results as warnings.  False: out of memory. */
 static bool find_implausible(const orr_sim *s, orr__run_facts *f)
 {
     judge j = {.s = s, .f = f};
@@ -280,7 +280,7 @@ static uint64_t idle_of(const orr_sim *s, uint32_t rank)
     return sub_floor0(watch_end_of_run(s), sum);
 }
 
-/* Of a rank that has not finished: up to now. */
+/* Of an unfinished rank: up to now. */
 static uint64_t split_time(const orr_sim *s, uint32_t rank, orr__figure f)
 {
     switch (f) {
@@ -331,7 +331,7 @@ static uint64_t time_of(const orr_sim *s, uint32_t rank, orr__figure f)
     }
 }
 
-/* Ranks next to each other are mostly alike: one run of them is sorted, not each. */
+/* Adjacent ranks are mostly equal: sort runs of them, not single ones. */
 typedef struct rank_run {
     uint64_t value;
     uint32_t first, count;
@@ -345,7 +345,7 @@ static int compare_runs(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Runs of ranks that have this figure, by value; returns how many. */
+/* Runs of ranks that have this figure, sorted by value; returns their number. */
 static uint32_t sort_ranks(const orr__run_facts *f, unsigned figure, rank_run *runs)
 {
     uint32_t n = 0;
@@ -383,7 +383,7 @@ static orr__figure_spread spread_of(const orr__run_facts *f, unsigned figure, ra
     return out;
 }
 
-/* Ranks of one tick by their numbers, whether folded or not. */
+/* Ranks of one tick by number, whether folded or not. */
 static void order_finished(const orr__run_facts *f, rank_run *runs, uint32_t *order)
 {
     const uint32_t n = sort_ranks(f, ORR__FIGURE_FINISHED, runs);
@@ -502,7 +502,7 @@ static bool take_communication(taker *t)
     return ok;
 }
 
-/* ---- what a step gives ---- */
+/* ---- throughput ---- */
 
 static double number_in(const orr_trace *t, const char *name)
 {
@@ -522,7 +522,7 @@ static double number_in(const orr_trace *t, const char *name)
 
 double orr__metadata_of(const orr_set *set, const char *name)
 {
-    /* Devices are alike, but tokens of one job are not those of all. */
+    /* Devices are equal, but tokens of one job are not those of all. */
     if (!orr_set_class_count(set) || (set->job_count > 1 && strcmp(name, "device_bytes") != 0))
         return 0;
     return number_in(orr_set_trace(set, 0), name);
@@ -532,7 +532,7 @@ static bool take_jobs(taker *t)
 {
     const orr_set *set = t->s->set;
     orr__run_facts *f = t->f;
-    /* Parts of a cluster that a job was traced on: some of its ranks are not here. */
+    /* Part of a traced cluster: some ranks of the job are missing here. */
     if (!set->job_count || set->rank_count != f->ranks)
         return true;
     orr__run_job *jobs = orr_arena_new(f->arena, set->job_count, orr__run_job);
@@ -571,26 +571,25 @@ static bool take_jobs(taker *t)
     return true;
 }
 
-/* ---- how sure that is ---- */
+/* ---- uncertainty ---- */
 
-/* Of what ranks wait for the network in: collectives and messages of measured machines
- * (docs/validation.md). */
+/* Of waits for the network: collectives and messages on measured machines (docs/validation.md). */
 #define NETWORK_ERROR 0.15
 
-/* Of a job of several devices as a whole: other people's software, and how they ran it.  The 108
- * rows of vTrain that the host was fitted to are of 22 families, which share what their layers
- * took. A family more lies within 19.4 % of what is predicted in nine cases of ten (Student's t, 22
- * degrees of freedom), where kernels, host and network account for 11 % (truth/spreads.py); no
- * other table had a say.  Errors there are logarithms of measured over predicted, 0.160 of them, so
- * this is a factor, either way. */
+/* Of a multi-device job as a whole: software of others, and their set-up.  The 108 rows of vTrain
+ * that the host was fitted to are of 22 families, which share what their layers took. A further
+ * family lies within 19.4 % of the prediction in nine cases of ten (Student's t, 22 degrees of
+ * freedom), where kernels, host and network account for 11 % (truth/spreads.py); no other table was
+ * used.  Errors there are logarithms of measured over predicted, 0.160 of them, so this is a
+ * factor, in both directions. */
 #define JOB_FACTOR 1.173
-/* Experts on several devices: loads that differ, exchanges and small products that each release of
- * a training software does in another way.  A factor of 1.6 either way, as releases of one software
- * differ; no row with experts may be fitted. */
+/* Experts on several devices: load imbalance, exchanges and small products that each release of a
+ * training software handles differently.  A factor of 1.6 in both directions, the variation between
+ * releases of one software; no row with experts may be fitted. */
 #define EXPERTS_FACTOR 1.6
 
-/* The rank that ends last computes, or waits for ranks that compute, in all but its exposed
- * communication; both parts are wrong each in its own way. */
+/* The rank that ends last computes, or waits for ranks that compute, except for its exposed
+ * communication; both parts have independent errors. */
 void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
 {
     const work_spread *most = NULL;
@@ -673,7 +672,7 @@ static const char *compute_text(const orr_sim *s, orr_arena *a)
                            100 * s->system.overlap_cost);
 }
 
-/* The type of most products: its peak is the one that MFU is of. */
+/* The type of most products: MFU refers to its peak. */
 static orr_kernel_type product_type(const orr_sim *s)
 {
     const double bits = orr__metadata_of(s->set, "product_bits");
@@ -683,7 +682,7 @@ static orr_kernel_type product_type(const orr_sim *s)
     return s->opt.chip->peak_tflops[type] > 0 ? type : ORR_TYPE_BF16;
 }
 
-/* Hosts of a machine that no job is on do not count. */
+/* Hosts without a job do not count. */
 static uint32_t devices_of(const orr_sim *s)
 {
     const orr_set *set = s->set;
@@ -698,7 +697,7 @@ static bool take_throughput(taker *t)
     const double tokens = orr__metadata_of(s->set, "tokens");
     const double flops = orr__metadata_of(s->set, "model_flops");
     const double steps = orr__metadata_of(s->set, "steps");
-    /* Steps in a row overlap: one takes what it adds. */
+    /* Consecutive steps overlap: one takes its increment. */
     const double seconds = (double)(t->f->steps.asked > 1 ? t->f->steps.last : t->f->end_ns) / 1e9;
     if (s->opt.chip)
         p->peak_flops = s->opt.chip->peak_tflops[product_type(s)] * 1e12;
@@ -723,7 +722,7 @@ static bool take_throughput(taker *t)
     return !(p->peak_flops > 0) || p->peak_of;
 }
 
-/* Times of the last step of several are from when its first rank began it: nobody came then. */
+/* Times of the last of several steps are relative to its first start, unlike arrivals. */
 static void take_serving(taker *t)
 {
     const struct watch_served *v = t->s->watch->served;
@@ -736,7 +735,7 @@ static void take_serving(taker *t)
         sum->first_ns > sum->arrivals_ns ? sum->first_ns - sum->arrivals_ns : 0;
     const unsigned __int128 between =
         sum->last_ns > sum->first_ns ? sum->last_ns - sum->first_ns : 0;
-    /* Ranks that decode what others have begun, without those, know no first tokens. */
+    /* Decode ranks alone, without those that prefill, have no first tokens. */
     if (sum->first == 0 || sum->end_ns == 0)
         return;
     *p = (orr__serving){.requests = (uint64_t)(sum->first / whole),
@@ -762,8 +761,8 @@ static bool is_busier(const orr_net_link *a, const orr_net_link *b)
     return a->busy_ns != b->busy_ns ? a->busy_ns > b->busy_ns : a->bytes > b->bytes;
 }
 
-/* A network may have millions of links: the busiest are picked while they pass.  Equals stay in the
- * order in which they come. */
+/* A network may have millions of links: the busiest are selected on the fly.  Ties keep their
+ * order. */
 static void keep_busiest(void *context, const orr_net_link *link)
 {
     busiest *t = context;
@@ -820,7 +819,7 @@ orr_code orr__check_links(const orr_sim *s, orr_error *err)
                           s->net_ops->name);
 }
 
-/* ---- where it comes from ---- */
+/* ---- provenance ---- */
 
 bool orr__provenance_take(const orr_sim *s, orr__provenance *out)
 {
@@ -878,7 +877,7 @@ bool orr__provenance_lines(const orr__provenance *p,
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code take_all(taker *t, orr_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_facts.c - a schedule that has run, as figures and as a timeline. */
+/* schedule_facts.c - results of a schedule, as figures and as a timeline. */
 #include "facts.h"
 
 #include "run/loggops/lgs_impl.h"
@@ -33,7 +33,7 @@ static void take_jobs(const orr_goal *g, orr__schedule_facts *f)
     }
 }
 
-/* Rules that explain no standstill end there as they end elsewhere. */
+/* Rules without stall explanations end normally there. */
 static const char *status_of(const lgs_sim *s)
 {
     if (lgs_is_complete(s))
@@ -87,8 +87,7 @@ void orr__schedule_facts_fini(orr__schedule_facts *f)
     orr_buf_fini(&f->extra);
 }
 
-/* ---- timeline: a track for each CPU that did something; messages are arrows from a send to its
- * receive */
+/* ---- timeline: one track per CPU in use; messages are arrows from a send to its receive */
 
 typedef struct lgs_painter {
     const lgs_sim *s;

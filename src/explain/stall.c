@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stall.c - when nothing can happen any more and ranks have not finished: why.
+/* stall.c - explains deadlocks: no event is left and ranks have not finished.
  *
- * What waits is collected, what each of it waits for is worked out, and then it is followed to
- * where it ends: in a cause or in a cycle.  docs/design/stall.md says how, and which causes there
- * are.  All is done once, after the clock has run empty; a run that ends well pays nothing. */
+ * Waits are collected, the object of each is determined, and these are followed to the end: a cause
+ * or a cycle.  docs/design/stall.md describes the method and the causes.  Everything is done once,
+ * after the last event; a run without a stall pays nothing. */
 #include "facts.h"
 #include "stall_impl.h"
 
@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A wait, its cause and what it waits for, in words: each function appends to a text.  What is
- * said, and of how many ranks at once, is decided further below. */
+/* A wait, its cause and its object as text: each function appends to a text.  What is reported, and
+ * for how many ranks at once, is decided further below. */
 
 const char *orr_stall_cause_name(orr_stall_cause cause)
 {
@@ -40,7 +40,7 @@ const char *orr_stall_cause_name(orr_stall_cause cause)
     return cause < ORR_STALL_CAUSES ? names[cause] : "unknown";
 }
 
-/* one that needs no numbers */
+/* a cause without numbers */
 static const char *stall_cause_words(orr_stall_cause cause)
 {
     static const char *const words[ORR_STALL_CAUSES] = {
@@ -56,7 +56,7 @@ static const char *stall_cause_words(orr_stall_cause cause)
 
 /* ---- nodes and collectives ---- */
 
-/* A name as it may be printed: short, no control characters, whole characters. */
+/* A printable name: short, no control characters, whole characters. */
 static void stall_put_name(orr_buf *b, orr_str name)
 {
     enum { LONGEST = 40 };
@@ -101,7 +101,7 @@ static void put_collective(orr_buf *b, const run_npu *n, uint32_t place)
     }
 }
 
-/* ---- for what ---- */
+/* ---- the object of a wait ---- */
 
 static void put_phase(orr_buf *b, const sys_stream *s)
 {
@@ -172,7 +172,7 @@ static void stall_put_wait(orr_buf *b, const orr__stall *st, const orr__wait *w)
     }
 }
 
-/* ---- who keeps it waiting ---- */
+/* ---- the blocking rank ---- */
 
 static void put_edge_node(orr_buf *b, const orr__stall *st, const orr__edge *e)
 {
@@ -319,7 +319,7 @@ static bool ends_on_the_spot(const orr_columns *c, uint32_t i)
            (c->type[i] == ORR_NODE_COMP && c->tensor_size && c->tensor_size[i] == 0);
 }
 
-/* The parent that made node i free without completing. */
+/* The parent that made node i ready without completing. */
 static uint32_t find_idle_parent(const orr_columns *c, uint32_t i)
 {
     for (uint32_t e = c->data_first[i]; e < c->data_first[i + 1]; e++)
@@ -356,8 +356,7 @@ static uint32_t first_parent(const orr__stall *st, const run_npu *n, uint32_t pl
     return place == RUN_NONE ? RUN_NONE : orr__stall_parent(st, n, place, &at);
 }
 
-/* A node of the cycle that going up from `place` ends in, or NONE: one goes twice as fast as the
- * other until they meet. */
+/* A node of the cycle above `place`, or NONE: Floyd's algorithm. */
 static uint32_t find_cycle(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t slow = place, fast = place;
@@ -433,7 +432,7 @@ static void put_stuck(orr_buf *b, const orr__stall *st, const orr__wait *w)
     put_collective(b, n, w->place);
 }
 
-/* The same in a few words, for the one line of an error. */
+/* The short form, for a one-line error. */
 static void stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w)
 {
     switch (w->cause) {
@@ -469,7 +468,7 @@ static void stall_put_label(orr_buf *b, const orr__stall *st, const orr__wait *w
     }
 }
 
-/* Recorded with PyTorch by a back end that does not say in which group a collective was. */
+/* Recorded with a PyTorch back end that does not record the group of a collective. */
 static bool lacks_group(const run_npu *n, uint32_t place)
 {
     orr_attr a;
@@ -520,18 +519,17 @@ static void stall_put_cause(orr_buf *b, orr__stall *st, const orr__wait *w)
     }
 }
 
-/* ======== From the graph of waits to what is at the root of it.
+/* ======== From the graph of waits to the root cause.
  *
  * Every wait has a cause or waits for others.  Those that lead to a cause are explained by it.  If
- * some do not, following them never ends, so there is a cycle among them; the shortest one is
- * looked for, breadth first from each wait, as long as a budget of steps lasts (then it is a short
- * one).
+ * some do not, there must be a cycle among them; the shortest one is searched breadth-first from
+ * each wait, within a budget of steps (beyond it, just a short one).
  *
  * Cost: linear in waits and edges, plus the budget. */
 
 enum { MOST_STEPS = 1 << 24 };
 
-/* Edges by where they come from; the order of one wait's edges is kept. */
+/* Edges by source; stable. */
 static bool sort_edges(orr__stall *st)
 {
     const size_t n = st->wait_count;
@@ -605,15 +603,14 @@ static bool mark_explained(orr__stall *st, bool *is_explained)
 typedef struct search {
     orr__stall *st;
     const bool *is_explained;
-    uint32_t *seen;     /* by wait: 1 + where the search that saw it began */
+    uint32_t *seen;     /* by wait: 1 + the start of the search that visited it */
     uint32_t *came_by;  /* by wait: the edge */
     uint32_t *distance; /* by wait */
     uint32_t *queue;
     uint64_t steps;
 } search;
 
-/* Breadth first from `start` back to it, in fewer than `limit` steps; the edge that closes it, or
- * NONE. */
+/* Breadth-first from `start` back to it, in fewer than `limit` steps; the closing edge, or NONE. */
 static uint32_t closing_edge(search *f, uint32_t start, uint32_t limit)
 {
     size_t head = 0, tail = 0;
@@ -659,7 +656,7 @@ static bool is_before(const orr__wait *a, const orr__wait *b)
     return a->rank != b->rank ? a->rank < b->rank : a->place < b->place;
 }
 
-/* Begin with the lowest rank. */
+/* Rotates it to begin with the lowest rank. */
 static bool turn_cycle(orr__stall *st)
 {
     const uint32_t n = st->cycle_length;
@@ -674,7 +671,7 @@ static bool turn_cycle(orr__stall *st)
     return turned || n == 0;
 }
 
-/* When the budget ends before any cycle is found: follow first edges until one comes back. */
+/* If the budget is exhausted before any cycle is found: follow first edges until one repeats. */
 static void any_cycle(search *f, uint32_t start)
 {
     orr__stall *st = f->st;
@@ -726,17 +723,15 @@ static bool stall_find_causes(orr__stall *st)
            find_wait_cycle(st, is_explained);
 }
 
-/* ======== What is told: causes, the cycle, and who waits, with ranks that are alike taken
- * together.
+/* ======== The report: causes, the cycle, and waiting ranks, with equal ranks grouped.
  *
- * Ranks are alike when they wait in a node of the same id and name, for the same kind and amount of
- * thing; from whom may differ, as it does around a ring.  A collective counts once a rank, by its
- * first chunk.  Texts are made for the items that are told only, so their cost does not grow with
- * the ranks. */
+ * Ranks are equal if they wait in a node of the same id and name, for the same kind and amount; the
+ * peer may differ, as in a ring.  A collective counts once per rank, by its first chunk.  Texts are
+ * made only for reported items, so their cost does not grow with the ranks. */
 
 enum { MOST_ITEMS = 64, MOST_CAUSE_LINES = 3, MOST_CYCLE = 4, MOST_LINES = 20 };
 
-/* A wait with all by which it is compared. */
+/* A wait with its sort keys. */
 typedef struct entry {
     uint32_t wait, rank;
     uint64_t since; /* the tick its node started */
@@ -806,7 +801,7 @@ static entry entry_of(const orr__stall *st, uint32_t wait)
                    .group = sys_node_group_name(n, w->place)};
 }
 
-/* Entries [first, end) of the sorted list are alike. */
+/* Entries [first, end) of the sorted list are equal. */
 typedef struct run {
     uint32_t first, end, rank_count;
     uint64_t since; /* the earliest */
@@ -818,7 +813,7 @@ typedef struct table {
     uint32_t entry_count, run_count, rank_count; /* ranks: summed over the runs */
 } table;
 
-/* What happened first stands first; what is not understood, last. */
+/* The earliest first; unexplained ones last. */
 static int compare_runs(const void *a, const void *b, void *context)
 {
     const table *t = context;
@@ -833,7 +828,7 @@ static int compare_runs(const void *a, const void *b, void *context)
     return x->first < y->first ? -1 : 1;
 }
 
-/* Causes are alike when the cause is the same; waits, whatever their cause. */
+/* Causes are equal if the cause is the same; waits, whatever their cause. */
 static bool make_table(
     orr__stall *st, const uint32_t *waits, uint32_t count, bool is_causes, table *out)
 {
@@ -948,7 +943,7 @@ static void fill_collective(orr__stall *st, const orr__wait *w, orr_stall_item *
         w->stream->custom_prefix ? 0 : w->stream->phases[w->stream->phase].dim->position;
 }
 
-/* The file of the rank itself, where its bytes lie as in the trace it shares. */
+/* The file of the rank itself, if its bytes are laid out as in the shared trace. */
 static orr_where where_of(const orr__stall *st, const orr__wait *w)
 {
     const run_npu *n = &st->sim->npus[w->rank];
@@ -978,7 +973,7 @@ static void fill_item(orr__stall *st, uint32_t wait, orr_stall_item *out)
     fill_collective(st, w, out);
 }
 
-/* For what it waits, and why that does not come.  What is true of one rank of several says
+/* The object of a wait, and why it does not come.  A statement about one of several ranks says
  * which. */
 static const char *wait_text(orr__stall *st, uint32_t wait, uint32_t edge, bool is_one_of_many)
 {
@@ -1084,7 +1079,7 @@ static orr_stall_item *make_cycle(orr__stall *st)
     st->failed |= n && !items;
     for (uint32_t i = 0; i < n && !st->failed; i++) {
         const orr__edge *e = &st->sorted[st->cycle[i]];
-        /* Of all its messages, the one that leads on. */
+        /* Of all its messages, the one on the cycle. */
         if (e->message != RUN_NONE && st->waits[e->from].type == ORR__WAIT_STREAM)
             st->waits[e->from].message = e->message;
         fill_item(st, e->from, &items[i]);
@@ -1119,7 +1114,7 @@ static void add_line(lines *l, const char *fmt, ...)
     l->count += l->texts[l->count] != NULL;
 }
 
-/* "rank 3", "ranks 0-3, 8", and not more than fits. */
+/* "rank 3", "ranks 0-3, 8", truncated to fit. */
 static const char *who(const orr_stall_item *item, char *out, size_t size)
 {
     enum { LONGEST = 40 };
@@ -1152,7 +1147,8 @@ static void tell_cycle(lines *l, const orr_stall *r)
     }
     if (most < r->cycle_length)
         add_line(l, "  ... %zu more", r->cycle_length - most);
-    /* True of the model, not of the workload: libraries on real machines agree on an order. */
+    /* An artefact of the model, not of the workload: libraries on real machines agree on an
+     * order. */
     if (cycle_cause(l->st) == ORR_STALL_CHUNK_ORDER && l->st->sim->rules == &run_rules_ours)
         add_line(l,
                  "  each rank chooses its own order of chunks, as in ASTRA-sim; \"chunk-order\": "
@@ -1199,15 +1195,14 @@ static bool tell(orr__stall *st)
     return !st->failed;
 }
 
-/* Of the messages that a rank waits for, one with a cause, or else the one of the first node. */
+/* Of the messages that a rank waits for, one with a cause, or else that of the first node. */
 static bool is_told_before(const orr__wait *a, const orr__wait *b)
 {
     const bool a_has_cause = a->cause != ORR_STALL_NONE, b_has_cause = b->cause != ORR_STALL_NONE;
     return a_has_cause != b_has_cause ? a_has_cause : a->place < b->place;
 }
 
-/* What is told of a rank: its collective, by the first chunk; one message; whatever else there
- * is. */
+/* What is reported per rank: its collective, by the first chunk; one message; anything else. */
 static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
 {
     uint32_t *picked = orr_arena_new(st->arena, st->wait_count, uint32_t);
@@ -1235,7 +1230,7 @@ static uint32_t *pick_waits(orr__stall *st, uint32_t *count)
     return picked;
 }
 
-/* Further messages; the further chunks of a collective are not counted. */
+/* Further messages; further chunks of a collective are not counted. */
 static size_t count_untold(const orr__stall *st, uint32_t told)
 {
     size_t count = 0;
@@ -1335,8 +1330,8 @@ const char *const *orr__stall_lines(orr_sim *s, size_t *count)
 const orr_stall *orr_sim_stall(orr_sim *s)
 {
     uint64_t tick;
-    /* A folded run has its events elsewhere, and ends with every rank simulated where it stands
-     * still: this one was stopped. */
+    /* A folded run has other event queues, and a stalled one is rerun with every rank: this one was
+     * stopped. */
     if (!s->has_started || s->code || s->fold || s->finished == s->npu_count ||
         clk_next_tick(s->clock, &tick))
         return NULL;

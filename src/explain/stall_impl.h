@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stall_impl.h - what the files stall*.c share: the graph of who waits for whom.
+/* stall_impl.h - shared by stall*.c: the wait-for graph.
  *
  * Its vertices are *waits*: a node that waits for a message, a chunk (stream) of a collective, a
- * rank that has nothing under way.  An *edge* says: this wait can end only after that one.  A wait
- * without edges has a *cause*: nothing that is still to come would end it.
+ * rank with nothing running.  An *edge* means: this wait can end only after that one.  A wait
+ * without edges has a *cause*: no future event would end it.
  *
  *     stall_waits.c   waits, why a node is not started, edges of messages and of chunks
- *     stall.c         causes or the shortest cycle, in words */
+ *     stall.c         causes or the shortest cycle, as text */
 #ifndef ORR_STALL_IMPL_H
 #define ORR_STALL_IMPL_H
 
@@ -21,33 +21,33 @@ typedef enum orr__wait_type {
     ORR__WAIT_MESSAGE,  /* a node, for a message */
     ORR__WAIT_RECEIVER, /* a node with a rendezvous, for its receiver */
     ORR__WAIT_STREAM,   /* a chunk of a collective */
-    ORR__WAIT_NOTHING,  /* a node is under way and nothing would end it */
-    ORR__WAIT_STARVED   /* free nodes with free slots, for any completion of the rank */
+    ORR__WAIT_NOTHING,  /* a running node that nothing will end */
+    ORR__WAIT_STARVED   /* ready nodes with free slots, for any completion of the rank */
 } orr__wait_type;
 
 typedef struct orr__wait {
     uint32_t rank, place;
     orr__wait_type type;
     const sys_stream *stream;
-    uint32_t message; /* the first of its messages; the others follow through orr__stall.next */
+    uint32_t message; /* the first of its messages; the others are linked through orr__stall.next */
     orr_stall_cause cause;
-    /* Of the cause, or NONE: a rank, and one of its places; for a mismatch, the message that is
-     * there, or else the place of the send that is to come. */
+    /* Of the cause, or NONE: a rank, and one of its nodes; for a mismatch, the existing message, or
+     * else the node of the future send. */
     uint32_t peer, other, via;
 } orr__wait;
 
 typedef enum orr__edge_kind {
-    ORR__EDGE_NODE,      /* the peer has not started node `via`, which is behind `to` */
-    ORR__EDGE_SENDER,    /* the peer has started to send it, and `to` is that */
-    ORR__EDGE_STREAM,    /* the peer has this chunk, and that waits as well */
-    ORR__EDGE_QUEUE,     /* `to` runs, and this chunk is behind it in a queue */
-    ORR__EDGE_COMPLETION /* `to` is one of those whose completion would do */
+    ORR__EDGE_NODE,      /* the peer has not started node `via`, which is blocked by `to` */
+    ORR__EDGE_SENDER,    /* the peer has started to send it: `to` */
+    ORR__EDGE_STREAM,    /* the peer has this chunk, which also waits */
+    ORR__EDGE_QUEUE,     /* `to` is running, and this chunk is queued behind it */
+    ORR__EDGE_COMPLETION /* `to` is one of those whose completion would help */
 } orr__edge_kind;
 
 typedef struct orr__edge {
     uint32_t from, to;
     orr__edge_kind kind;
-    uint32_t message; /* what it is about, or NONE */
+    uint32_t message; /* its subject, or NONE */
     uint32_t via;     /* a place of the rank of `to`, or NONE */
 } orr__edge;
 
@@ -64,7 +64,7 @@ typedef struct orr__history {
 struct orr__stall {
     orr_sim *sim;
     orr_arena *arena; /* texts and tables that live as long as the simulation */
-    bool failed;      /* memory ran out */
+    bool failed;      /* out of memory */
 
     msg_unmatched *messages; /* by destination, source, tag, size */
     uint32_t message_count;
@@ -81,7 +81,7 @@ struct orr__stall {
     size_t edge_count, edge_room;
     orr__edge *sorted;    /* by `from` */
     uint32_t *edge_first; /* by wait: in sorted */
-    orr_map *resolved;    /* rank << 32 | place -> what is before that node */
+    orr_map *resolved;    /* rank << 32 | node -> what blocks that node */
     orr__history **history;
 
     uint32_t *cycle; /* edges, each leading to the next one's wait */
@@ -106,7 +106,7 @@ static inline const run_npu *npu_of(const orr__stall *st, uint32_t rank)
 
 typedef enum orr__node_state { ORR__BLOCKED, ORR__READY, ORR__STARTED } orr__node_state;
 
-/* STARTED: under way or over. */
+/* STARTED: running or finished. */
 static inline orr__node_state orr__state_of(const run_npu *n, uint32_t place)
 {
     if (n->waiting_for[place])
@@ -124,7 +124,7 @@ static inline int64_t orr__or_zero(int64_t v)
     return v == ORR_NO_VALUE ? 0 : v;
 }
 
-/* A value of a node; 0 when it has none. */
+/* A value of a node; 0 if it has none. */
 static inline int64_t orr__value_of(const run_npu *n, uint32_t place, const int64_t *column)
 {
     return column ? orr__or_zero(column[orr__index_of(n, place)]) : 0;
@@ -140,9 +140,9 @@ static inline int orr__comm_type_of(const run_npu *n, uint32_t place)
 
 bool orr__stall_collect(orr__stall *st);
 
-/* The parents that a node still waits for: call with *at = 0 until NONE. */
+/* The unfinished parents of a node: call with *at = 0 until NONE. */
 uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t place, uint32_t *at);
-/* Which collective of its group this is on its rank, from 0. */
+/* The index of this collective within its group on its rank, from 0. */
 uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place);
 
 /* Same kind, size and group. */

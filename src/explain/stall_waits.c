@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stall_waits.c - everything that waits, as a list.
+/* stall_waits.c - collects all waits.
  *
- * A rank that has not finished has a wait for each receive (and each send, with a rendezvous), one
- * for each chunk of its collective, one for a node that nothing will end, or one that says that
- * nothing is under way. Messages are sorted, so that the list does not depend on the order in which
- * they are stored.
+ * An unfinished rank has a wait per receive (and per send, with a rendezvous), per chunk of its
+ * collective, and per node that nothing will end, or one that says that nothing is running.
+ * Messages are sorted, so that the list does not depend on their order in memory.
  *
  * Cost: n log n in messages, linear in ranks, chunks and nodes. */
 #include "stall_impl.h"
@@ -110,7 +109,7 @@ static void attach_to_stream(orr__stall *st, uint32_t message, clk_call c)
     st->waits[i].message = message;
 }
 
-/* A node has one message, so it gets its wait here. */
+/* A node has one message, so its wait is created here. */
 static void attach_to_node(orr__stall *st, uint32_t message, clk_call c, bool is_sender)
 {
     const run_npu *n = c.action == work_node_done ? c.context : NULL;
@@ -156,7 +155,7 @@ static void collect_streams(orr__stall *st, const run_npu *n)
         }
 }
 
-/* Why a collective has no chunks, or none any more. */
+/* Why a collective has no chunks, or none left. */
 static orr_stall_cause why_nothing(const run_npu *n, uint32_t place)
 {
     const int comm = orr__comm_type_of(n, place);
@@ -171,7 +170,7 @@ static orr_stall_cause why_nothing(const run_npu *n, uint32_t place)
     return ORR_STALL_NO_DIMENSION;
 }
 
-/* Nodes in their slots that wait for no message and have no chunk. */
+/* Nodes in their slots without a pending message or chunk. */
 static void collect_rest(orr__stall *st, const run_npu *n)
 {
     for (unsigned slot = 0; slot < n->graph->slot_count && !st->failed; slot++) {
@@ -187,8 +186,8 @@ static void collect_rest(orr__stall *st, const run_npu *n)
     }
 }
 
-/* Free nodes with free slots: they start at the next completion.  Where nothing is under way there
- * is none. */
+/* Ready nodes with free slots: they start at the next completion.  If nothing is running there is
+ * none. */
 static void collect_starved(orr__stall *st, const run_npu *n)
 {
     uint32_t first = RUN_NONE;
@@ -245,12 +244,11 @@ bool orr__stall_collect(orr__stall *st)
     return !st->failed;
 }
 
-/* ======== Why a node has not started: what it depends on, or who is in its slot.
+/* ======== Why a node has not started: a dependency, or the occupant of its slot.
  *
- * From the node one goes up along a parent that is not over, to the one after it, until a node is
- * under way: it has a wait.  One parent is enough, since all of them are needed.  Coming back to a
- * node one has passed means that the dependencies go in a cycle.  Answers are kept, so a
- * node is gone up from once. */
+ * Follow an unfinished parent upwards until a node is running: it has a wait.  One parent is
+ * enough, since all of them are needed.  Returning to a visited node means that the dependencies
+ * form a cycle.  Answers are cached, so each node is visited once. */
 
 enum { IN_A_CYCLE = RUN_NONE - 1 }; /* beside the numbers of waits */
 
@@ -295,7 +293,7 @@ uint32_t orr__stall_parent(const orr__stall *st, const run_npu *n, uint32_t plac
     return RUN_NONE;
 }
 
-/* What a node that is not blocked waits for: itself, who is in its slot, or any completion. */
+/* What an unblocked node waits for: itself, the occupant of its slot, or any completion. */
 static uint32_t wait_at(const orr__stall *st, const run_npu *n, uint32_t place)
 {
     const uint32_t own = orr_map_find(st->by_place, stall_key(n->rank, place), RUN_NONE);
@@ -307,8 +305,7 @@ static uint32_t wait_at(const orr__stall *st, const run_npu *n, uint32_t place)
     return orr_map_find(st->starved, n->rank, RUN_NONE);
 }
 
-/* Up from `place` to the first node that is not blocked; all that was passed gets the same
- * answer. */
+/* Up from `place` to the first unblocked node; all visited nodes get the same answer. */
 static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
 {
     uint32_t answer = RUN_NONE, at = place;
@@ -316,7 +313,7 @@ static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
         const uint64_t key = stall_key(n->rank, at);
         uint32_t first = 0;
         answer = orr_map_find(st->resolved, key, RUN_NONE);
-        if (answer != RUN_NONE) /* known, or passed on this way: then it still says IN_A_CYCLE */
+        if (answer != RUN_NONE) /* known, or visited on this path: then it still says IN_A_CYCLE */
             break;
         if (orr__state_of(n, at) != ORR__BLOCKED) {
             answer = wait_at(st, n, at);
@@ -334,7 +331,7 @@ static uint32_t resolve(orr__stall *st, const run_npu *n, uint32_t place)
     for (at = place; at != end && orr__state_of(n, at) == ORR__BLOCKED;) {
         uint32_t first = 0;
         if (answer == IN_A_CYCLE)
-            break; /* as it stands */
+            break; /* unchanged */
         if (!orr_map_put(st->resolved, stall_key(n->rank, at), answer, NULL))
             st->failed = true;
         at = orr__stall_parent(st, n, at, &first);
@@ -352,8 +349,8 @@ static bool add(orr__stall *st, const orr__edge *e, uint32_t rank, uint32_t plac
     return stall_add_edge(st, &out);
 }
 
-/* Edges from `from` to what keeps node `place` of `rank` from starting; false: it is behind a cycle
- * of dependencies and never will (or memory ran out). */
+/* Adds edges from `from` to what blocks node `place` of `rank`; false: it is behind a dependency
+ * cycle and will never start (or out of memory). */
 static bool stall_block(
     orr__stall *st, uint32_t from, uint32_t message, uint32_t rank, uint32_t place)
 {
@@ -373,7 +370,7 @@ static bool stall_block(
     return true;
 }
 
-/* ---- which collectives a rank has run ---- */
+/* ---- history of collectives per rank ---- */
 
 typedef struct turn_key {
     orr__turn turn;
@@ -420,7 +417,7 @@ static orr__history *make_history(orr__stall *st, const run_npu *n)
     return ok ? h : NULL;
 }
 
-/* NULL: no memory */
+/* NULL: out of memory */
 static const orr__history *stall_history(orr__stall *st, uint32_t rank)
 {
     if (!st->history[rank])
@@ -440,21 +437,21 @@ uint32_t orr__stall_sequence(orr__stall *st, uint32_t rank, uint32_t place)
 
 /* Nodes that wait for a message: will the other rank post its side?
  *
- * First, per rank that is waited for: the sends and receives it has not started, sorted; the k-th
- * wait for a key needs the k-th of them, and waits for what keeps that one from starting.  A wait
- * without one has no partner.  Then, per pair of ranks: what has no partner is compared with what
- * is there and will not be taken, first with the same tag (the sizes differ), then with the same
- * size (the tags differ); and in the end with the sends that are still to come.
+ * First, per awaited rank: its unstarted sends and receives, sorted; the k-th wait for a key needs
+ * the k-th of them, and waits for whatever blocks it.  A wait without one has no partner.  Then,
+ * per pair of ranks: waits without a partner are compared with messages that nobody will receive,
+ * first with the same tag (sizes differ), then with the same size (tags differ); and finally with
+ * future sends.
  *
- * Cost: n log n in waits and messages, plus the nodes of each rank that is waited for. */
+ * Cost: n log n in waits and messages, plus the nodes of each awaited rank. */
 
 /* One side of a message that a rank will post, or that a wait needs. */
 typedef struct side {
     uint32_t owner; /* the rank that has to post it */
     uint32_t is_send;
     uint32_t peer, tag;
-    uint64_t size; /* 0 for a receiver with a rendezvous: it is found by its tag alone */
-    uint32_t what; /* a place, or a wait */
+    uint64_t size; /* 0 for a receiver with a rendezvous: matched by tag alone */
+    uint32_t what; /* a node, or a wait */
 } side;
 
 static int compare_sides(const side *x, const side *y)
@@ -492,7 +489,7 @@ static bool push(orr__stall *st, sides *list, const side *s)
     return true;
 }
 
-/* The other side of what a wait has. */
+/* The counterpart of a wait. */
 static side needed_by(const orr__stall *st, uint32_t wait)
 {
     const orr__wait *w = &st->waits[wait];
@@ -546,9 +543,9 @@ static bool has_same_key(const msg_unmatched *a, const msg_unmatched *b)
     return a->dst == b->dst && a->src == b->src && a->tag == b->tag && a->size == b->size;
 }
 
-/* With a rendezvous, which goes by the tag alone, another receive may have let another send go
- * first: then the send that is needed has started and waits as well.  The wait of the k-th such
- * send, or NONE; *count: how many there are. */
+/* With a rendezvous, which matches by tag alone, another receive may have released another send
+ * first: then the needed send has started and also waits.  The wait of the k-th such send, or NONE;
+ * *count: their number. */
 static uint32_t started_send(const orr__stall *st, uint32_t message, uint32_t k, uint32_t *count)
 {
     const msg_unmatched *m = &st->messages[message];
@@ -567,7 +564,7 @@ static uint32_t started_send(const orr__stall *st, uint32_t message, uint32_t k,
     return found;
 }
 
-/* `k`: how many waits for the same came before this one. */
+/* `k`: number of earlier waits for the same key. */
 static void link_need(orr__stall *st, const side *need, uint32_t k, const sides *unstarted)
 {
     orr__wait *w = &st->waits[need->what];
@@ -602,8 +599,7 @@ static void link_rank(orr__stall *st, const sides *needs, size_t first, size_t e
 
 /* ---- mismatches ---- */
 
-/* A message between two ranks that has one side only; `wait` may be NONE for one that nobody waits
- * for. */
+/* An unmatched side of a message between two ranks; `wait` may be NONE if nobody waits for it. */
 typedef struct half {
     uint32_t message, wait;
     bool is_used;
@@ -648,11 +644,10 @@ static uint64_t key_of(const orr__stall *st, const half *h, bool by_tag)
     return by_tag ? m->tag : m->size;
 }
 
-/* Both lists are sorted by tag, so one pass finds equal ones; for equal sizes one looks through
- * all. */
+/* Both lists are sorted by tag, so one pass finds equal tags; equal sizes need a full scan. */
 static void pair_all(orr__stall *st, halves *h, bool by_tag)
 {
-    enum { MOST_LOOKS = 4096 }; /* beyond, a mismatch of tags is called a missing partner */
+    enum { MOST_LOOKS = 4096 }; /* beyond, a tag mismatch is reported as a missing partner */
     size_t looks = 0, from = 0;
     for (size_t r = 0; r < h->receive_count; r++) {
         const uint64_t key = key_of(st, &h->receives[r], by_tag);
@@ -735,9 +730,9 @@ static void compare_messages(orr__stall *st, sides *scratch)
     orr_free(h.receives);
 }
 
-/* ---- sends that are still to come, but of another size or tag ---- */
+/* ---- future sends with another size or tag ---- */
 
-/* A number for the receive of a message.  Two that collide cost a remark, no more. */
+/* A hash for the receive of a message.  A collision costs a remark, no more. */
 static uint64_t receive_key(uint32_t src, uint32_t dst, uint32_t tag, uint64_t size)
 {
     const uint64_t ends = (uint64_t)src << 32 | dst, what = (uint64_t)tag << 32 ^ size;
@@ -763,7 +758,7 @@ static bool note_receives(orr__stall *st, uint32_t rank, orr_map *known, sides *
     return ok;
 }
 
-/* All receives, waiting or to come, of the ranks that miss a message. */
+/* All receives, waiting or future, of the ranks that lack a message. */
 static orr_map *list_receives(orr__stall *st, const sides *needs, sides *scratch)
 {
     orr_map *known = orr_map_create(64), *is_listed = orr_map_create(64);
@@ -783,7 +778,7 @@ static orr_map *list_receives(orr__stall *st, const sides *needs, sides *scratch
     return known;
 }
 
-/* Among sends to the right rank that nobody will receive: the same tag is nearer than the same
+/* Among sends to the right rank that nobody will receive: an equal tag is closer than an equal
  * size. */
 static void compare_to_come(orr__stall *st,
                             const side *need,
@@ -852,12 +847,12 @@ bool orr__stall_link_messages(orr__stall *st)
     return !st->failed;
 }
 
-/* ======== Chunks of collectives: what does the rank do that should send to it?
+/* ======== Chunks of collectives: what is the expected sender doing?
  *
- * A chunk that waits in a queue waits for those that run there.  One that runs waits for messages;
- * the sender is found by the chunk's tag.  If it has the same chunk, that waits as well.  If it has
- * not, the ranks' collectives are compared by their turn: the k-th of a group on one rank belongs
- * to the k-th on the others.
+ * A queued chunk waits for those running in its queue.  A running one waits for messages; the
+ * sender is found by the chunk's tag.  If it has the same chunk, that waits too.  If not, the
+ * ranks' collectives are compared in order: the k-th of a group on one rank matches the k-th on the
+ * others.
  *
  * Cost: linear in chunks and their messages; a rank that lacks a chunk has its collectives listed
  * once. */
@@ -885,7 +880,7 @@ static bool has_same_phases(const sys_stream *a, const sys_stream *b)
     return true;
 }
 
-/* The place of the k-th collective of a group on a rank, or NONE. */
+/* The node of the k-th collective of a group on a rank, or NONE. */
 static uint32_t turn_at(const orr__history *h, const cfg_group *g, uint32_t k, bool *is_started)
 {
     for (uint32_t i = 0; i < h->count; i++)
@@ -923,7 +918,7 @@ static void look_at_turn(orr__stall *st, uint32_t i, uint32_t message, uint32_t 
     }
 }
 
-/* What a message waits for; no further messages need a look once there is a cause. */
+/* The object of a message wait; once there is a cause, further messages are skipped. */
 static void link_message(orr__stall *st, uint32_t i, uint32_t message)
 {
     orr__wait *w = &st->waits[i];
@@ -982,9 +977,9 @@ static void link_running(orr__stall *st, uint32_t i)
         link_message(st, i, m);
 }
 
-/* ---- custom collectives: their messages have tags of their own ---- */
+/* ---- custom collectives: their messages have separate tags ---- */
 
-/* A message with the same ends that has arrived, of another size or else of another tag. */
+/* An arrived message with the same ends, of another size or else of another tag. */
 static uint32_t find_near(const orr__stall *st, const msg_unmatched *m, orr_stall_cause *cause)
 {
     uint32_t low = 0, high = st->message_count, found = RUN_NONE;
@@ -1014,7 +1009,7 @@ static uint32_t find_near(const orr__stall *st, const msg_unmatched *m, orr_stal
     return found;
 }
 
-/* Has the peer run the same collective to its end? */
+/* Has the peer finished the same collective? */
 static bool has_run_it(orr__stall *st, const orr__wait *w, uint32_t peer)
 {
     const run_npu *own = npu_of(st, w->rank), *n = npu_of(st, peer);
@@ -1050,7 +1045,7 @@ static void link_custom_message(orr__stall *st, uint32_t i, uint32_t message)
         return;
     }
     stall_blame(w, cause, peer, near);
-    w->message = message; /* the one to speak of */
+    w->message = message; /* the one to report */
 }
 
 static void link_custom(orr__stall *st, uint32_t i)

@@ -25,29 +25,28 @@
 /* From the end of the last rank backwards to the start, through the log of steps.
  *
  *     rank 0   [ compute ]========[ all-reduce ]           the all-reduce of rank 0 ends when it does because
- *     rank 1   [ compute       ]--[ all-reduce ]           rank 1 came to it last: the path goes on there
+ *     rank 1   [ compute       ]--[ all-reduce ]           rank 1 joined last: it continues there
  *
- * At each step: since when has it been the one that is waited for?  Since it started; or, when
- * another rank let it go on, since that rank came (a sender posted its message, the last member
- * entered the collective).  What then let *that* step start is the step of its rank that ended at
- * this moment, which the log has.  Each answer lies earlier in the order of events than the
- * question, so the walk ends; the parts touch, so they add up to the whole time.
+ * At each step: since when was it critical?  Since it started; or, if another rank released it,
+ * since that rank arrived (a sender posted its message, the last member joined the collective).
+ * *That* step was released by the step of its rank that ended at that moment, which the log has.
+ * Each answer precedes the question in the order of events, so the walk terminates; the parts are
+ * contiguous, so they add up to the total time.
  *
- * In a collective every member is taken to need every other one, which holds for all but the rooted
+ * In a collective every member is assumed to need every other one, which holds except for rooted
  * ones. */
 
-/* ======== What ties the steps of different ranks together, found again from the log.
+/* ======== Dependencies between steps of different ranks, reconstructed from the log.
  *
  * The k-th send with a tag, source, destination and size meets the k-th receive (astra-sim.md 4.3),
- * and the log has both in the order in which they were posted: so messages need no entry of their
- * own while a run goes on. */
+ * and the log has both in posting order: so messages need not be recorded during a run. */
 
 typedef struct message_key {
     uint32_t tag, src, dst;
     uint64_t size;
 } message_key;
 
-/* Steps of one side that wait for the other, first come first served. */
+/* Unmatched steps of one side, FIFO. */
 typedef struct waiting {
     message_key key;
     uint32_t first, last;
@@ -77,7 +76,7 @@ static uint64_t node_id(const orr_sim *s, const watch_step *step)
     return columns_of(s, step)->id[node_of(s, step)] + orr_set_id_shift(s->set, step->rank);
 }
 
-/* Whom a message goes to or comes from, or ORR_NO_VALUE. */
+/* The peer of a message, or ORR_NO_VALUE. */
 static orr_str step_name(const orr_sim *s, const watch_step *step)
 {
     return orr_trace_name(run_graph_of(s, step->rank)->t, node_of(s, step));
@@ -188,8 +187,7 @@ static bool link_step(linker *l, uint32_t i)
     return true;
 }
 
-/* The send of each receive and the receive of each send, by step; NONE: none.  NULL: out of
- * memory. */
+/* The send of each receive and vice versa, by step; NONE: none.  NULL: out of memory. */
 static uint32_t *step_partners(const orr_sim *s)
 {
     const size_t count = s->watch->log.step_count;
@@ -227,7 +225,7 @@ static uint32_t last_member(const orr_sim *s, uint32_t step)
     return last != RUN_NONE && steps[last].start > me->start ? last : step;
 }
 
-enum { MOST_RANKS = 4096 }; /* of which a log may well be written */
+enum { MOST_RANKS = 4096 }; /* limit for writing a full log */
 
 typedef struct walker {
     const orr_sim *s;
@@ -241,7 +239,7 @@ typedef struct walker {
     orr_map *name_of; /* of steps: class and place -> number of a copied name */
     const char **names;
     size_t name_count, name_room;
-    uint32_t missed; /* the rank whose log it takes to go on; NONE: none */
+    uint32_t missed; /* the rank whose log is needed to continue; NONE: none */
 } walker;
 
 /* The object and the arena that all of it lies in. */
@@ -263,7 +261,7 @@ const char *orr_path_held_name(orr_path_held held)
     return held < ORR_PATH_HELDS ? names[held] : NULL;
 }
 
-/* ---- memory servers: one access after the other ---- */
+/* ---- memory servers: one access at a time ---- */
 
 static uint32_t server_of(const orr_sim *s, const watch_step *step)
 {
@@ -300,7 +298,7 @@ static bool list_served(walker *w)
     return w->served != NULL;
 }
 
-/* The access that this one had to wait for; NONE: it was served at once. */
+/* The access that delayed this one; NONE: it was served at once. */
 static uint32_t served_before(walker *w, uint32_t step)
 {
     uint32_t low = 0, high = w->served_count;
@@ -318,11 +316,11 @@ static uint32_t served_before(walker *w, uint32_t step)
     return is_same && w->steps[before].end > w->steps[step].start ? before : RUN_NONE;
 }
 
-/* ---- what held a step ---- */
+/* ---- what delayed a step ---- */
 
 typedef struct hold {
     orr_path_held how;
-    uint32_t by; /* step: its start is what was waited for */
+    uint32_t by; /* step whose start was awaited */
 } hold;
 
 static hold find_hold(const walker *w, uint32_t step)
@@ -340,7 +338,7 @@ static hold find_hold(const walker *w, uint32_t step)
     const bool is_later = w->steps[partner].start > me->start;
     if (kind == ORR_SPAN_SEND && w->s->opt.rendezvous && is_later)
         return (hold){ORR_PATH_RECEIVER, partner};
-    /* Without a rendezvous the receive ends with the message, unless that had arrived before. */
+    /* Without a rendezvous the receive ends with the message, unless that had arrived earlier. */
     if (kind == ORR_SPAN_RECEIVE && (w->s->opt.rendezvous ? is_later : me->end > me->start))
         return (hold){ORR_PATH_MESSAGE, partner};
     return (hold){ORR_PATH_NOT_HELD, step};
@@ -383,7 +381,7 @@ static const char *what_of(const orr_sim *s, const watch_step *step)
     return kind == ORR_SPAN_MEMORY ? "remote memory" : orr_span_kind_name(kind);
 }
 
-/* Names are copied, so that the path outlives the simulation; equal ranks share theirs. */
+/* Names are copied, so that the path outlives the simulation; equal ranks share them. */
 static const char *name_of(walker *w, const watch_step *step)
 {
     const work_graph *g = run_graph_of(w->s, step->rank);
@@ -422,7 +420,7 @@ static bool add_to_path(walker *w, uint32_t step, const hold *h, uint64_t from, 
     return true;
 }
 
-/* A rank may start late (--ranks-file): then the path does, too. */
+/* A rank may start late (--ranks-file): then so does the path. */
 static bool add_late_start(walker *w, uint64_t until)
 {
     if (until == 0 || w->path_count == 0)
@@ -440,7 +438,7 @@ static bool add_late_start(walker *w, uint64_t until)
     return true;
 }
 
-/* It ends early where the log does not have what let a rank begin: missed says whose. */
+/* Ends early if the log lacks the step that released a rank: missed is that rank. */
 static bool walk(walker *w, uint32_t step, uint64_t until)
 {
     size_t left = 2 * w->s->watch->log.step_count + 1; /* more than any walk takes */
@@ -464,7 +462,7 @@ static bool walk(walker *w, uint32_t step, uint64_t until)
     }
     if (!add_late_start(w, until))
         return false;
-    for (size_t i = 0; i < w->path_count / 2; i++) { /* it was walked backwards */
+    for (size_t i = 0; i < w->path_count / 2; i++) { /* it was collected backwards */
         const orr_path_step swap = w->path[i];
         w->path[i] = w->path[w->path_count - 1 - i];
         w->path[w->path_count - 1 - i] = swap;
@@ -566,9 +564,9 @@ static void drop_walk(walker *w)
     w->path_count = w->path_room = w->served_count = 0;
 }
 
-/* A folded run is asked for the ranks on the path only, as they are met.  A path that goes on to
- * another rank mostly goes on along a pipeline: each time as many of the next ones are asked for as
- * were before, so a log is written no more than a few times. */
+/* For a folded run only the ranks on the path are requested, as they appear.  A path that crosses
+ * to another rank mostly continues along a pipeline: the number of requested ranks doubles each
+ * time, so the log is written only a few times. */
 static bool find_path(walker *w, bool *asked, orr_critical_path *out)
 {
     enum { MOST_ROUNDS = 64 };
@@ -585,7 +583,7 @@ static bool find_path(walker *w, bool *asked, orr_critical_path *out)
             count += asked[r];
         w->missed = RUN_NONE;
         drop_walk(w);
-        /* A path that goes back and forth between many ranks takes them all. */
+        /* A path that alternates between many ranks gets them all. */
         const bool *some = rounds++ < MOST_ROUNDS || w->s->npu_count > MOST_RANKS ? asked : NULL;
         if (!watch_log_settle(w->s, some))
             return false;
@@ -628,10 +626,10 @@ void orr_critical_path_destroy(orr_critical_path *p)
         orr_arena_destroy(((owner *)p)->arena);
 }
 
-/* ======== What a timeline of a run counts over time:
+/* ======== Counters of a timeline:
  *
  *     ranks computing, ranks communicating     of the whole job
- *     sent, dimension k                        bytes a second that a rank sends along it, on average
+ *     sent, dimension k                        mean bytes per second sent by a rank along it
  *     memory                                   of each rank: its live tensors, when the system file tracks them; else what
  *                                              the nodes' attribute held_bytes says
  *
@@ -641,11 +639,11 @@ typedef struct counting {
     const orr_sim *s;
     const struct watch_record *w;
     orr_timeline *t;
-    const uint32_t *stands_for; /* by rank: how many; NULL: each for itself */
+    const uint32_t *stands_for; /* by rank: how many it represents; NULL: one */
     orr_error *err;
 } counting;
 
-/* ---- how many ranks are at work ---- */
+/* ---- active ranks ---- */
 
 typedef struct change {
     uint64_t at;
@@ -690,7 +688,7 @@ static size_t list_changes(const counting *r, change *out)
     return count;
 }
 
-/* Only what holds at the end of a tick is a sample, so the order within one does not matter. */
+/* Only the value at the end of a tick is a sample, so the order within one does not matter. */
 static orr_code add_samples(const counting *r,
                             const change *changes,
                             size_t count,
@@ -797,7 +795,7 @@ static void add_usage(void *context, uint64_t tick, uint64_t usage)
         v->code = orr_timeline_add_sample(v->r->t, v->counter, watch_ps(tick), value, v->r->err);
 }
 
-/* Of ranks that have finished: before that nobody knows which tensors are read again. */
+/* Of finished ranks: before that it is not known which tensors will be read again. */
 static orr_code add_tensors(const counting *r, uint32_t rank)
 {
     tensor_samples v = {.r = r};
@@ -892,7 +890,7 @@ static orr_code add_counters(const orr_sim *s,
     return code ? code : add_memory(&r);
 }
 
-/* Compute nodes that are not: annotations, and kernels that communicate by themselves. */
+/* Compute nodes that are not work: annotations, and one-sided communication kernels. */
 enum { ROLE_WORK, ROLE_ANNOTATION, ROLE_ONE_SIDED };
 
 typedef struct recorder {
@@ -901,15 +899,15 @@ typedef struct recorder {
     const watch_log *w;
     const uint32_t *like; /* by rank: whose spans stand for its own; NULL: each has its own */
     uint32_t *stands_for; /* by rank: how many; NULL likewise */
-    uint64_t apart;       /* ns between the times of those that one stands for, at most */
+    uint64_t apart;       /* maximum time difference in ns within a group of represented ranks */
     orr_timeline *t;
     orr_error *err;
     uint32_t *track;       /* by rank and slot; NONE: not made */
     uint32_t *phase_track; /* by rank, dimension and queue */
     uint32_t *span;        /* by step */
     uint32_t *partner;
-    uint64_t until; /* where spans that are open end */
-    run_npu view;   /* the rank that is looked at: no more than what it runs */
+    uint64_t until; /* end of open spans */
+    run_npu view;   /* the current rank: only what it runs */
 } recorder;
 
 static const run_npu *view_of(recorder *r, uint32_t rank)
@@ -919,7 +917,7 @@ static const run_npu *view_of(recorder *r, uint32_t rank)
     return &r->view;
 }
 
-/* ---- tracks: those that something lies on, rank by rank ---- */
+/* ---- tracks: non-empty ones, rank by rank ---- */
 
 static const char *slot_name(const work_graph *g, uint32_t slot, char room[48])
 {
@@ -1027,7 +1025,7 @@ static void set_peer(const recorder *r, uint32_t i, orr_timespan *out)
     }
 }
 
-/* Where not all ranks have spans, nobody could tell from them. */
+/* Set if not all ranks have spans: it could not be derived from them. */
 static void set_flows(const recorder *r, uint32_t i, orr_timespan *out)
 {
     const watch_step *step = &r->w->steps[i];
@@ -1067,7 +1065,7 @@ static uint8_t role_of(const work_graph *g, uint32_t place)
                                                                                : ROLE_WORK;
 }
 
-/* Traces of programs have such nodes, and nodes on the host; generated ones have neither. */
+/* Recorded traces have such nodes, and host nodes; generated ones have neither. */
 static orr_code find_roles(recorder *r)
 {
     const orr_sim *s = r->s;
@@ -1193,7 +1191,7 @@ static orr_code add_notes(recorder *r)
     return code;
 }
 
-/* ---- ranks that others stand for ---- */
+/* ---- ranks represented by others ---- */
 
 static orr_code add_alike(recorder *r)
 {
@@ -1216,14 +1214,14 @@ static bool settle(recorder *r)
         asked[r->like[rank]] = true;
         r->stands_for[r->like[rank]]++;
     }
-    /* What the log has beyond that must not be shown. */
+    /* Anything the log has beyond that must not be shown. */
     watch_log_drop(r->s->watch);
     ok = ok && watch_log_settle(r->s, asked);
     orr_free(asked);
     return ok;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static bool prepare(recorder *r)
 {
@@ -1291,9 +1289,9 @@ orr_code orr_sim_timeline(const orr_sim *s,
 
 /* ======== Which ranks have spans. */
 
-enum { MOST_SPANS = 1 << 20 }; /* that the ranks of a timeline may have together */
+enum { MOST_SPANS = 1 << 20 }; /* limit on spans of all ranks in a timeline */
 
-/* Ranks of the list stand for themselves. */
+/* Ranks of the list represent themselves. */
 static orr_code take_list(const char *text, uint32_t *like, uint32_t count, orr_error *err)
 {
     const char *at = text;
@@ -1313,7 +1311,7 @@ static uint64_t count_nodes(const orr_sim *s)
     return nodes;
 }
 
-/* By rank, how long it is on the path; the list is NULL for a run without. */
+/* By rank, its time on the path; zeros for a run without one. */
 static uint64_t *weigh(const orr_sim *s, const orr_critical_path *path)
 {
     uint64_t *weight = orr_alloc(s->npu_count, sizeof *weight);

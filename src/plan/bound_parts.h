@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound_parts.h - the parts of a step (a layer forward, backward, the ends) as times that no run of
- * them can beat.
+/* bound_parts.h - lower bounds on the times of the parts of a step (a layer forward, backward, the
+ * ends).
  *
- * A part is a 3 x 3 matrix of max-plus, from (data there, device free, stream of tensor-parallel
- * collectives free) to the same behind it, and each entry the longest path through its nodes.  A
- * path takes fixed + clocked x slow + moving, where slow is how far the power cap holds the clock
- * down, so an entry is a convex function of slow: it is kept as the longest paths at a few values
- * of slow, and their maximum is never above it. */
+ * A part is a 3 x 3 max-plus matrix, from (data available, device free, stream of tensor-parallel
+ * collectives free) before it to the same after it; each entry is the longest path through its
+ * nodes.  A path takes fixed + clocked x slow + moving, where slow is the slowdown of the clock by
+ * the power cap, so an entry is a convex function of slow: it is stored as the longest paths at a
+ * few values of slow, whose maximum is never above it. */
 #ifndef ORR_PLAN_BOUND_PARTS_H
 #define ORR_PLAN_BOUND_PARTS_H
 
@@ -18,7 +18,7 @@
 #include "sources/llm/llm_tape.h"
 
 enum { BOUND_LINES = 3, BOUND_KINDS = 16, BOUND_SHAPES = 8 };
-/* What a part starts from, and leaves behind. */
+/* States before and after a part. */
 enum { BOUND_DATA, BOUND_DEVICE, BOUND_TENSOR, BOUND_STATES };
 #define BOUND_NEVER (-1e30)
 
@@ -29,62 +29,62 @@ typedef struct bound_entry {
     } line[BOUND_LINES];
 } bound_entry;
 
-/* What a rank's ports carry, as the time that it takes at full rate: inside its node, and between
- * nodes. */
+/* Load on a rank's ports, as the time at full rate: inside its node, and between nodes. */
 typedef struct bound_load {
     double up_ns, out_ns;
 } bound_load;
 
 typedef struct bound_part {
-    bool is_known; /* else it is too long to follow, and takes no time */
-    bound_entry at[BOUND_STATES][BOUND_STATES]; /* [behind it][before it] */
-    bound_entry gate; /* data there: after its first computation could start */
+    bool is_known; /* else it is too long to follow, and counted as 0 */
+    bound_entry at[BOUND_STATES][BOUND_STATES]; /* [after][before] */
+    bound_entry gate; /* data available: after the earliest start of its first computation */
     work_kernel_sum sum;
-    double hold_us;  /* device time that the clock's walk gives to collectives */
+    double hold_us;  /* device time charged to collectives by the clock's walk */
     bound_load load; /* of its collectives */
     double node_count;
-    double tensor_ns; /* of its tensor-parallel collectives, one after the other */
+    double tensor_ns; /* of its tensor-parallel collectives, sequential */
 } bound_part;
 
-/* Where the groups of an axis lie: each way that occurs. */
+/* Placements of the groups of an axis: each distinct one. */
 typedef struct bound_shapes {
     nccl_shape list[BOUND_SHAPES];
     uint32_t count;
-    bool is_full; /* more occur: nothing is known */
+    bool is_full; /* there are more: nothing is known */
 } bound_shapes;
 
-/* Parts of all plans that have these in common. */
+/* Parts shared by plans. */
 typedef struct bound_unit {
     search_candidate like;
-    uint32_t next;      /* of the same group, which has kernels in common; UINT32_MAX: none */
+    uint32_t next;      /* next in its group, which shares kernels; UINT32_MAX: none */
     bound_part ends[4]; /* embedding forward, head forward, head backward, embedding backward */
     bound_part head_weights;
     bound_part *forward, *backward, *weights; /* by kind */
     bound_part *first_backward;               /* of a task */
 } bound_unit;
 
-/* What candidates of the same degrees have in common. */
+/* Shared by candidates with the same degrees. */
 typedef struct bound_layout {
     bound_shapes tp, cp, ep, data, expert, world;
 } bound_layout;
 
-/* Pipeline ranks that do the same. */
+/* Equal pipeline ranks. */
 typedef struct bound_stage {
     uint32_t rank;          /* one of them */
     uint32_t *layers;       /* by kind: how many */
-    uint32_t (*chunks)[2];  /* by chunk: first layer, and behind the last */
+    uint32_t (*chunks)[2];  /* by chunk: first layer, and one past the last */
     bool is_first, is_last; /* stage 0, the last stage */
     work_kernel_sum norm, update;
     double gather_ns; /* of new weights, at the end */
     double reduce_ns, last_reduce_ns;
     bound_load load; /* of these */
     bound_load gather_load,
-        again_load; /* of each micro-batch: of weights, and of gradients if they travel each time */
+        /* per micro-batch: of weights, and of gradients if they are reduced each time */
+        again_load;
     double *kind_gather_ns;  /* ZeRO 3, by kind: weights of a layer; NULL: they stay */
-    double *chunk_reduce_ns; /* by chunk: what travels after each micro-batch; NULL: once a step */
+    double *chunk_reduce_ns; /* by chunk: reductions per micro-batch; NULL: once per step */
 } bound_stage;
 
-/* How a model is cut into stages, and what data-parallel ranks exchange. */
+/* The division of a model into stages, and the data-parallel traffic. */
 typedef struct bound_cut {
     search_candidate like;
     uint32_t *stage_of; /* by pipeline rank */
@@ -124,7 +124,7 @@ static inline double bound_max(double a, double b)
     return a > b ? a : b;
 }
 
-/* hold: how many times as long computations take. */
+/* hold: slowdown of computations. */
 static inline double bound_at(const bound_entry *e, double slow, double hold)
 {
     double most = BOUND_NEVER;
@@ -134,13 +134,13 @@ static inline double bound_at(const bound_entry *e, double slow, double hold)
     return most;
 }
 
-/* Gradients of weights are tasks of their own. */
+/* Weight gradients are separate tasks. */
 static inline bool bound_is_cut(const search_candidate *c)
 {
     return c->pipeline == ORR_PIPELINE_ZERO_BUBBLE || c->pipeline == ORR_PIPELINE_ZB_V;
 }
 
-/* The second chunk comes back the way the first one went: rank 0 has both ends. */
+/* The second chunk runs in the opposite direction: rank 0 has both ends. */
 static inline bool bound_is_v(const search_candidate *c)
 {
     return c->pipeline == ORR_PIPELINE_ZB_V;
@@ -163,8 +163,8 @@ static inline void bound_add_load(bound_load *x, const bound_load *more, double 
     x->out_ns += times * more->out_ns;
 }
 
-/* What communication takes at least, ns: in the luckiest group; between ranks that are so far
- * apart.  load grows by what it takes of a rank's ports. */
+/* Lower bounds on communication, ns: in the fastest group; between ranks `stride` apart.  Adds its
+ * load on a rank's ports to load. */
 double bound_collective_ns(const struct search_bounds *b,
                            const bound_shapes *shapes,
                            orr_collective kind,

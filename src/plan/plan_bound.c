@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_bound.c - a time that no run of a plan can beat: the longest path through its step, without
- * writing it.
+/* plan_bound.c - a lower bound on the time of a plan: the longest path through its step, without
+ * generating it.
  *
  * A stage's pass is a product of the matrices of its parts (bound_parts.h), and the pipeline is
  * followed task by task. The clock under the power cap is found as kernel_times.c finds it, from
- * sums; where the host might hold the device up it is taken to be the highest.  What plans have in
- * common (parts, stages, what travels between data-parallel ranks) is worked out once.
- * docs/design/plan.md has the argument in full. */
+ * sums; if the host might delay the device, the highest clock is assumed.  What plans have in
+ * common (parts, stages, data-parallel traffic) is computed once. docs/design/plan.md has the full
+ * argument. */
 #include "bound_parts.h"
 #include "models/collective/nccl/nccl_model.h"
 #include "models/compute/atlas/chip_cost.h"
@@ -17,11 +17,12 @@
 #include <math.h>
 #include <string.h>
 
-/* What sums leave out: rounding, and where a clock is sought the first kernels of a step. */
+/* Covers what sums leave out: rounding, and the first kernels of a step when the clock is
+ * computed. */
 #define SLACK 0.998
 #define NEVER BOUND_NEVER
 
-/* ---- how the model is cut into stages ---- */
+/* ---- division into stages ---- */
 
 static uint64_t cut_key(const struct search_bounds *b, const search_candidate *c)
 {
@@ -59,7 +60,7 @@ static uint32_t last_rank(const search_candidate *c)
     return bound_is_v(c) ? 0 : c->pp - 1;
 }
 
-/* Which kinds of layers come after each other, chunk by chunk. */
+/* The sequence of layer kinds, chunk by chunk. */
 static uint64_t order_of(const cutter *x, uint32_t rank)
 {
     const search_candidate *c = &x->cut->like;
@@ -125,8 +126,8 @@ static void fill_bucket(
     b->bytes = 0;
 }
 
-/* A bucket may be sent early when it has too many dependencies; then there are more, and none takes
- * less: a bound takes the sums as they are. */
+/* A bucket may be sent early if it has too many dependencies; then there are more, and none is
+ * faster: the bound uses the sums. */
 static void sum_gradients(const cutter *x, const orr__tape_sync *y, bound_stage *g)
 {
     const search_candidate *c = &x->cut->like;
@@ -155,7 +156,7 @@ static void sum_gradients(const cutter *x, const orr__tape_sync *y, bound_stage 
         g->last_reduce_ns = dense.last;
 }
 
-/* Layers that fill a bucket by themselves send it in the task that makes their gradients. */
+/* Layers that fill a bucket alone send it in the task that computes their gradients. */
 static bool sum_each_micro_batch(const cutter *x, const orr__tape_sync *y, bound_stage *g)
 {
     const struct search_bounds *b = x->s->bounds;
@@ -309,7 +310,7 @@ static orr_code make_cuts(orr_plan_search *s, orr_error *err)
 
 /* ---- matrices ---- */
 
-/* From (data, device, stream) to the same behind it, in ns. */
+/* From (data, device, stream) before to the same after it, in ns. */
 typedef struct bound_matrix {
     double at[BOUND_STATES][BOUND_STATES];
 } bound_matrix;
@@ -363,7 +364,7 @@ static void add_sum(stage_sums *x, const bound_part *p, double times)
 typedef struct pass_work {
     bound_matrix all;
     /* ZeRO 3: weights are requested when the input has arrived (after embedding or head), and
-     * travel one after the other. */
+     * gathered sequentially. */
     bool has_start;
     bound_matrix start;
     double gather_ns, first_gather_ns;
@@ -376,18 +377,18 @@ typedef struct task_work {
     double forward_ns, backward_ns, weights_ns, weights_tensor_ns;
 } task_work;
 
-/* What a stage does, at its clock. */
+/* The work of a stage, at its clock. */
 typedef struct rank_work {
     const bound_stage *g;
     double slow;                   /* the clock */
-    double hold;                   /* how many times as long its computations take */
+    double hold;                   /* slowdown of its computations */
     pass_work *forward, *backward; /* by chunk */
     double compute_ns;             /* sum of all computations, the update apart */
     struct task_work *tasks;       /* zero bubble, by chunk */
     double norm_ns, update_ns;
-    double port_ns;   /* in which its busiest port is never free */
-    double stream_ns; /* of all that travels between data-parallel ranks but the last gradients */
-    double moving_ns; /* in which some collective of it moves data, at least */
+    double port_ns;   /* minimum time its busiest port is in use */
+    double stream_ns; /* of all data-parallel traffic except the last gradients */
+    double moving_ns; /* minimum time with a collective in flight */
 } rank_work;
 
 typedef struct bound_job {
@@ -398,7 +399,7 @@ typedef struct bound_job {
     uint64_t batches;
     const bound_layout *l;
     rank_work *work; /* by stage of the cut */
-    rank_work *held; /* of one rank whose computations are all held up; NULL: none is */
+    rank_work *held; /* of one rank whose computations are all slowed; NULL: none */
     uint32_t held_rank;
 } bound_job;
 
@@ -431,14 +432,14 @@ static stage_sums sum_work(const bound_job *j, const bound_stage *g)
     return x;
 }
 
-/* As kernel_times.c seeks it; the update adds time and no products. */
+/* As in kernel_times.c; the update adds time but no products. */
 static double find_slow(const bound_job *j, const stage_sums *x, double update_us)
 {
     const orr_chip *const chip = j->s->bounds->chip;
     const chip_cost sum = {
         .fixed_us = x->fixed + x->hold + update_us, .clocked_us = x->clocked, .flops = x->flops};
     if (!chip || x->host > 0.8 * (x->fixed + x->clocked))
-        return 1; /* the host may hold the device up, and a slower step has a higher clock */
+        return 1; /* the host may delay the device, and a slower step has a higher clock */
     return orr__chip_slowdown_of(chip, &sum, j->s->bounds->deviations);
 }
 
@@ -553,7 +554,7 @@ static void sum_stream(const bound_job *j, rank_work *w)
     w->stream_ns = (double)j->batches * (2 * gathers + reduces) - reduces;
 }
 
-/* All that a rank sends goes through its ports, whatever waits for it. */
+/* Everything a rank sends uses its ports, even if nothing waits for it. */
 static double find_port_ns(const bound_job *j, const bound_stage *g, const stage_sums *sums)
 {
     const double m = (double)j->batches;
@@ -596,13 +597,13 @@ typedef struct flow {
     struct rank_state {
         orr__llm_task *tasks;
         size_t count, at;
-        double free, before; /* the device; the result of the task before */
+        double free, before; /* the device; the result of the previous task */
         double computed;     /* sum of all computations of the tasks so far */
-        double later;        /* before this the device is not free behind the next task */
-        /* Zero bubble, by chunk and micro-batch: the end of its backward pass less what was
-         * computed then. */
+        double later;        /* lower bound on when the device is free after the next task */
+        /* Zero bubble, by chunk and micro-batch: the end of its backward pass minus the compute
+         * time until then. */
         double *ends;
-        double first, final; /* when it started; when its first last backward pass did */
+        double first, final; /* its start; the start of its first final backward pass */
         double last_backward, last_weights; /* its end; what its gradients of weights take */
         double stream;                      /* between data-parallel ranks: free */
         double tensor;                      /* of tensor-parallel collectives: free */
@@ -625,7 +626,7 @@ static uint32_t rank_of(const search_candidate *c, uint32_t stage)
     return bound_is_v(c) && chunk % 2 ? c->pp - 1 - at : at;
 }
 
-/* When its input has arrived; below 0: not yet known. */
+/* When its input has arrived; below 0: not known yet. */
 static double input_of(const flow *x, uint32_t rank, const orr__llm_task *t)
 {
     const search_candidate *c = x->j->c;
@@ -648,8 +649,8 @@ static double result_of(
                      at[BOUND_TENSOR] + tensor);
 }
 
-/* Weights that the pass waits for, and gradients that it sends; when its result can be complete at
- * the earliest. */
+/* Weights that the pass waits for, and gradients that it sends; returns the earliest completion of
+ * its result. */
 static double use_stream(const flow *x,
                          const rank_work *w,
                          struct rank_state *r,
@@ -680,17 +681,16 @@ static bool run_task(flow *x, uint32_t rank)
     const uint32_t stage = bound_stage_of(x->j->c, rank, t->chunk);
     const size_t own = (size_t)t->chunk * x->j->batches + t->micro_batch;
     if (t->kind == ORR_LLM_WEIGHTS) {
-        /* It waits for its backward pass alone, and the next task for it: in between the device has
-         * computed all that was written in between. */
+        /* It waits only for its backward pass, and the next task for it: in between the device has
+         * computed everything issued in between. */
         r->computed += w->tasks[t->chunk].weights_ns;
-        r->tensor += w->tasks[t->chunk].weights_tensor_ns; /* gathers, one after the other */
+        r->tensor += w->tasks[t->chunk].weights_tensor_ns; /* gathers, sequential */
         const double end = r->ends[own] + r->computed;
         if (x->j->c->no_sequence_parallel || x->j->c->tp == 1)
             r->free = bound_max(r->free, end);
         else
             r->later = bound_max(
-                r->later,
-                end); /* its gathers come before those of the next task, not before its first node */
+                r->later, end); /* its gathers precede those of the next task, not its first node */
         if (w->g->chunk_reduce_ns)
             r->stream += w->g->chunk_reduce_ns[t->chunk];
         r->at++;
@@ -810,8 +810,8 @@ static orr_code follow_pipeline(const bound_job *j, double *ns, orr_error *err)
 
 /* ---- without following every task ---- */
 
-/* A rank has nothing to do before the first micro-batch has come through the stages before it; its
- * tasks come one after the other; and what it has done last must go back through those stages. */
+/* A rank is idle until the first micro-batch has passed the previous stages; its tasks are
+ * sequential; and its last result must go back through those stages. */
 static double rough_end(const bound_job *j)
 {
     const bool is_cut = is_cut_up(j);
@@ -841,21 +841,21 @@ static double rough_end(const bound_job *j)
     return most;
 }
 
-/* ---- beside collectives ---- */
+/* ---- overlap with collectives ---- */
 
-/* Collectives beside compute slow it down by a share c (overlap_cost).  Take any path through the
- * step.  Of its time T a rank's computations on it take A, of which O beside collectives of that
- * rank, and all else N.  Their work is C = A - c O, and the rank's collectives move for M <= O + N.
- * So T = A + N >= C + c (M - N) + N = c M + (1 - c) (C / (1 - c) + N): the longest path on which
- * this rank computes at 1 - c of its speed.  Messages take from compute as well: then C is less
- * than A - c O, and the bound holds all the more. */
+/* Collectives in flight slow compute down by a share c (overlap_cost).  Take any path through the
+ * step.  Of its time T a rank's computations on it take A, of which O overlap with collectives of
+ * that rank, and the rest N.  Their work is C = A - c O, and the rank's collectives move for M <= O
+ * + N. So T = A + N >= C + c (M - N) + N = c M + (1 - c) (C / (1 - c) + N): the longest path on
+ * which this rank computes at 1 - c of its speed.  Messages slow compute as well: then C is less
+ * than A - c O, and the bound still holds. */
 static double with_collectives(const bound_job *j, double moving, double held_up)
 {
     const double cost = j->s->bounds->system.overlap_cost;
     return cost * moving + (1 - cost) * held_up;
 }
 
-/* The path of all computations of a rank, behind the first micro-batch on its way there. */
+/* The path through all computations of a rank, after the first micro-batch has reached it. */
 static double rough_end_beside(const bound_job *j)
 {
     const double cost = j->s->bounds->system.overlap_cost;
@@ -869,7 +869,7 @@ static double rough_end_beside(const bound_job *j)
     return most;
 }
 
-/* The step once more for some ranks: the ends, and one between. */
+/* The step again for some ranks: the ends, and one in between. */
 static orr_code end_beside(bound_job *j, double *ns, orr_error *err)
 {
     const uint32_t pp = j->c->pp, chunks = j->c->chunks, ranks[3] = {0, pp / 2, pp - 1};
@@ -968,8 +968,8 @@ static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
     return b->kind_of != NULL;
 }
 
-/* Networks of switches: a rank has one port for each.  The fastest that traffic between nodes may
- * take counts. */
+/* Networks of switches: a rank has one port per dimension.  The fastest usable between nodes
+ * counts. */
 static void find_ports(struct search_bounds *b)
 {
     const uint32_t per_node = joint_ranks_per_node(&b->dims);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_check.c - the best plans once more, in more detail, at a cost that is known before.
+/* plan_check.c - the best plans again, in more detail, at a cost known in advance.
  *
- * What a run costs follows from what it simulates: nodes where links are shared as fluids (that
- * does not fold), messages on aware, packets times links.  Where a whole step is above the budget,
- * a smaller step of the same shape runs: fewer micro-batches first, for they repeat each other;
- * then fewer layers of each stage; then fewer data-parallel ranks, which changes what gradients
- * cross.  Packets of whole ranks are soon too many: then the heaviest collective of each axis runs
- * alone, and its time, over that on the network of the search, scales what the axis leaves exposed.
+ * The cost of a run follows from what it simulates: nodes with fluid links (which do not fold),
+ * messages on aware, packets times links.  If a whole step exceeds the budget, a smaller step of
+ * the same shape runs: first with fewer micro-batches, since they repeat; then with fewer layers
+ * per stage; then with fewer data-parallel ranks, which changes the routes of gradients.  Packets
+ * of whole steps soon become too many: then the heaviest collective of each axis runs alone, and
+ * its time relative to that on the network of the search scales the exposed time of the axis.
  *
- * Fewer micro-batches run twice, with two numbers of them: what each one more takes gives the time
- * of all, and what a step does once counts once.
+ * With fewer micro-batches two runs are made, with different numbers of them: the difference
+ * extrapolates to all, and one-time parts count once.
  *
- * A smaller step has other shares of compute and traffic than the whole one, so its time says
- * nothing by itself: it is run on the network of the search as well, and the plan's time is
- * multiplied by what the two differ by.  Networks other than fluid do not slow compute beside
- * collectives, so the run that is compared with them does not either. */
+ * A smaller step has a different ratio of compute and traffic, so its absolute time is meaningless:
+ * it is also run on the network of the search, and the plan's time is multiplied by the ratio.
+ * Networks other than fluid do not slow compute during collectives, so the run compared with them
+ * does not either. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -28,17 +28,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a step moves, counted without running it, and its heaviest collectives as traces of their
- * own.
+/* The traffic of a step, counted without running it, and its heaviest collectives as separate
+ * traces.
  *
- * Ranks of a class do the same in groups that lie alike, so the first rank of each class is looked
- * at and counts for all.  Counts are what simulations cost: they are the same on every computer,
- * which a clock is not. */
+ * Ranks of a class do the same in equally placed groups, so the first rank of each class represents
+ * all.  Costs are counted, not timed, so that they are the same on every computer. */
 
-/* Of packets that cross: out of the device and into the other; and two tiers of switches between
+/* Hops of a packet: out of the device and into the other; plus two tiers of switches between
  * nodes. */
 enum { PAYLOAD = 4096, HOPS_INSIDE = 2, HOPS_OUTSIDE = 4, CHUNKS = 4, MOST_KINDS = 256 };
-enum { NOBODY = -1, EVERYBODY = -2 }; /* in place of a group or a rank */
+enum { NOBODY = -1, EVERYBODY = -2 }; /* instead of a group or a rank */
 
 /* ---- groups ---- */
 
@@ -63,7 +62,7 @@ static members find_group(const orr_set *set, int64_t id)
     return (members){NULL, orr_set_rank_count(set)};
 }
 
-/* The group of a collective; false: it names none, all ranks take part. */
+/* The group of a collective; false: none, all ranks take part. */
 static bool group_of(const orr_set *set, uint32_t rank, uint32_t node, int64_t *id)
 {
     const orr_trace *t = orr_set_trace(set, orr_set_class_of(set, rank));
@@ -99,7 +98,7 @@ static int64_t value_at(const int64_t *column, uint32_t i)
     return column && column[i] != ORR_NO_VALUE ? column[i] : 0;
 }
 
-/* A rank's part of a collective along the node and between nodes, in rings. */
+/* A rank's share of a collective inside the node and between nodes, as rings. */
 static void count_collective(
     int8_t kind, double bytes, uint32_t inside, uint32_t outside, search_traffic *out)
 {
@@ -169,7 +168,7 @@ static kind *find_kind(kind *all, size_t *count, const kind *wanted)
             all[i].piece.members == wanted->piece.members)
             return &all[i];
     if (i == MOST_KINDS)
-        return NULL; /* there are heavier ones among so many */
+        return NULL; /* there are heavier ones among that many */
     all[i] = *wanted;
     ++*count;
     return &all[i];
@@ -219,7 +218,7 @@ static orr_code search_pieces(const orr_set *set, search_piece out[SEARCH_AXES],
     return ORR_OK;
 }
 
-/* ---- as traces of their own ---- */
+/* ---- as separate traces ---- */
 
 typedef struct range {
     uint32_t from, to; /* ranks of whole nodes */
@@ -234,7 +233,7 @@ static void widen(range *r, uint32_t rank, uint32_t node_ranks, uint32_t all)
         r->to = to < all ? to : all;
 }
 
-/* The node of the first rank, and the nodes of all whom ranks of these meet. */
+/* The node of the first rank, and the nodes of all partners. */
 static range find_range(const orr_set *set, const search_piece *p, uint32_t node_ranks)
 {
     const uint32_t all = orr_set_rank_count(set), first = orr_set_class_first(set, p->class_index);
@@ -278,7 +277,7 @@ static orr_code add_groups(
     return code;
 }
 
-/* What one rank does: its collective, or its messages, or nothing. */
+/* The work of one rank: its collective, its messages, or nothing. */
 static orr_code add_rank(const orr_set *set,
                          const search_piece *p,
                          uint64_t bytes,
@@ -324,8 +323,7 @@ static orr_code add_rank(const orr_set *set,
     return orr__build_rank(&b, out);
 }
 
-/* From whom each rank receives, or the group in which it takes part: groups may have ranks of
- * several classes. */
+/* The sender to each rank, or its group: groups may have ranks of several classes. */
 static orr_code find_partners(
     const orr_set *set, const search_piece *p, range r, int64_t **out, orr_error *err)
 {
@@ -351,8 +349,8 @@ static orr_code find_partners(
     return ORR_OK;
 }
 
-/* Traces in which the ranks of whole nodes that meet there run that alone, with so many bytes: *out
- * has as many ranks as those nodes have devices. */
+/* Traces in which the ranks of the nodes involved run only that, with so many bytes: *out has one
+ * rank per device of those nodes. */
 static orr_code piece_set(const orr_set *set,
                           const search_piece *piece,
                           uint64_t bytes,
@@ -378,12 +376,12 @@ static orr_code piece_set(const orr_set *set,
     return code;
 }
 
-/* Seconds of a core at 3 GHz, as steps of Llama 3 8B on 16 and 70B on 1,024 ranks took. */
+/* Seconds on a 3 GHz core, fitted to steps of Llama 3 8B on 16 and 70B on 1,024 ranks. */
 #define NODE_S 0.75e-6    /* links: of a node of any rank */
 #define MESSAGE_S 0.42e-6 /* aware */
 #define HOP_S 0.14e-6     /* packets */
 #define BUDGET_S 10
-#define HIDDEN 0.002 /* an axis that leaves less of a step exposed decides nothing */
+#define HIDDEN 0.002 /* an axis with a smaller exposed share is irrelevant */
 
 enum { LEAST_BYTES = 65536, PIECE_ALIGN = 4096, KEEP_DP = 8, FOLDER = 64 };
 
@@ -417,7 +415,7 @@ static double cost_of(orr_plan_level level, const search_traffic *t)
                                         : t->hops * HOP_S;
 }
 
-/* The links of a machine as a file; false: no shape of topologies has them. */
+/* The links of a machine as a file; false: they cannot be expressed. */
 static orr_code write_links(
     const orr_machine *m, char folder[FOLDER], char *path, bool *is_there, orr_error *err)
 {
@@ -447,8 +445,7 @@ static void remove_links(const char *folder)
     rmdir(folder);
 }
 
-/* What a set is: a step, with collectives that slow compute or without that; or collectives
- * alone. */
+/* The kind of a set: a step, with or without collectives slowing compute; or only collectives. */
 typedef enum check_compute { CHECK_BESIDE, CHECK_APART, CHECK_NO_COMPUTE } check_compute;
 
 /* Time of a set on a network; links NULL: the machine's dimensions. */
@@ -506,8 +503,7 @@ static orr_code time_both(check_job *j,
     orr_code code = orr_machine_for(j->s->opt.machine, orr_set_rank_count(set), &m, err);
     if (!code && level != ORR_PLAN_MESSAGES)
         code = write_links(&m, folder, path, &is_there, err);
-    /* Of one node alone there is no file of links; nothing is shared in it that dimensions do not
-     * know. */
+    /* A single node has no file of links; it has no shared links beyond the dimensions. */
     if (!code)
         code = time_set(j, set, networks[level], is_there ? path : NULL, compute, run, err);
     if (!code)
@@ -523,15 +519,15 @@ static uint64_t batches_of(const orr_llm_options *o)
     return o->batch / o->dp / o->micro_batch;
 }
 
-/* Of each part of the pipeline, the ends may have one less. */
+/* Per part of the pipeline; the ends may have one fewer. */
 static uint64_t layers_each(const orr_model *m, const orr_llm_options *o)
 {
     const uint64_t parts = (uint64_t)o->pp * o->chunks;
     return (m->layers + parts - 1) / parts;
 }
 
-/* Options and model of a step with so many micro-batches, layers per part and data-parallel ranks;
- * false: there is none. */
+/* Options and model of a step with these numbers of micro-batches, layers per part and
+ * data-parallel ranks; false: impossible. */
 static bool cut_step(check_job *j, uint64_t batches, uint64_t each, uint32_t dp)
 {
     const orr_llm_options *from = &j->item->plan->options;
@@ -598,8 +594,8 @@ static void say_part(check_job *j)
     memmove(text, text + 2, n - 1);
 }
 
-/* With the fewest micro-batches too, where not all of them run; false in *is_legal: there is no
- * such step. */
+/* Including the run with the fewest micro-batches, if not all of them run; *is_legal false:
+ * impossible. */
 static orr_code price_part(check_job *j,
                            uint64_t batches,
                            uint64_t few,
@@ -623,8 +619,8 @@ static orr_code price_part(check_job *j,
     return code;
 }
 
-/* The largest that is within the budget.  The kind stays ORR_PLAN_NOT_RUN if there is none: *least
- * is what the smallest costs. */
+/* The largest one within the budget.  The kind stays ORR_PLAN_NOT_RUN if there is none: *least is
+ * the cost of the smallest. */
 static orr_code choose_part(check_job *j, double whole, double *least, orr_error *err)
 {
     const orr_llm_options *o = &j->item->plan->options;
@@ -667,7 +663,7 @@ static orr_code choose_part(check_job *j, double whole, double *least, orr_error
 
 /* ---- collectives one by one ---- */
 
-/* So many bytes of it are within the budget; 0: not even few are. */
+/* How many of its bytes are within the budget; 0: not even a few. */
 static orr_code size_piece(check_job *j,
                            const orr_set *step,
                            const search_piece *p,
@@ -722,8 +718,7 @@ static void say_piece(
         snprintf(text + end, room - end, " x %.3f", ratio);
 }
 
-/* One axis: *ratio is what it takes packet by packet, over what it takes on the network of the
- * search. */
+/* One axis: *ratio is its time packet by packet over that on the network of the search. */
 static orr_code run_piece(check_job *j,
                           const orr_set *step,
                           const search_piece *p,
@@ -741,7 +736,7 @@ static orr_code run_piece(check_job *j,
     return code;
 }
 
-/* Without is_run: what it would cost. */
+/* Without is_run: only its cost. */
 static orr_code do_pieces(check_job *j, bool is_run, orr_error *err)
 {
     orr_plan_check *item = j->item;
@@ -876,7 +871,7 @@ typedef struct check_work {
     pthread_mutex_t lock;
 } check_work;
 
-/* Errors of one item are its answer; memory that runs out is that of all. */
+/* An error of one item is its result; lack of memory ends all. */
 static orr_code settle(check_job *j, orr_code code, const orr_error *found, orr_error *err)
 {
     if (code == ORR_ENOMEM)

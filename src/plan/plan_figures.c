@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_figures.c - one plan: its step generated in memory, run on the machine, and told in figures.
+/* plan_figures.c - one plan: its step generated in memory, run on the machine, and summarised.
  *
- * Where the time goes is the mean of all devices: computing, communication that no computation
- * hides, by the axis that needs it, and the rest, in which a device waits for other stages. */
+ * Shares are means over all devices: compute, exposed communication by axis, and the rest, in which
+ * a device waits for other stages. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -25,7 +25,7 @@ static bool contains(orr_str s, const char *what)
     return memmem(s.ptr, s.len, what, strlen(what)) != NULL;
 }
 
-/* By what the generator calls its nodes. */
+/* By the generator's node names. */
 search_axis search_axis_of(orr_str name, uint8_t type)
 {
     if (type != ORR_NODE_COMM_COLL)
@@ -76,7 +76,7 @@ static bool find_shares(orr_run *r, orr_plan *p)
     p->shares.compute = compute / whole;
     for (unsigned i = 0; i < SEARCH_AXES; i++)
         sum += exposed[i] *= 1e3 / whole;
-    /* Streams that wait at the same time share the time between them. */
+    /* Concurrent waits of several streams share the time. */
     const double rest = 1 - p->shares.compute, scale = sum > rest && sum > 0 ? rest / sum : 1;
     p->shares.tensor = exposed[SEARCH_TENSOR] * scale;
     p->shares.context = exposed[SEARCH_CONTEXT] * scale;
@@ -94,7 +94,7 @@ double search_axis_share(const orr_plan *p, search_axis axis)
     return all[axis];
 }
 
-/* ---- what costs most ---- */
+/* ---- the largest cost ---- */
 
 static void find_limit(const orr_plan_search *s, orr_plan *p)
 {
@@ -118,9 +118,9 @@ static void find_limit(const orr_plan_search *s, orr_plan *p)
         snprintf(p->limit, sizeof p->limit, "%s %.0f %%", all[most].words, 100 * all[most].share);
 }
 
-/* ---- how sure it is ---- */
+/* ---- uncertainty ---- */
 
-/* As orrery run says it. */
+/* As orrery run reports it. */
 static void find_interval(orr_run *r, orr_plan *p)
 {
     uint32_t last = 0;
@@ -244,8 +244,7 @@ orr_code orr_plan_rerun_all(orr_plan_search *s,
     return code;
 }
 
-/* A step of very many micro-batches must not take all memory of the computer.  A node of a run
- * takes 1.2 KiB. */
+/* A step of very many micro-batches must not exhaust memory.  A node of a run takes 1.2 KiB. */
 enum { NODE_BYTES = 1300 };
 static orr_code check_size(orr_plan_search *s, const search_candidate *c, orr_error *err)
 {

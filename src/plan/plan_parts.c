@@ -2,14 +2,13 @@
 /* plan_parts.c - see bound_parts.h.
  *
  * Parts are taken from the generator as tapes of a few dozen nodes (llm_tape.h).  Edges are those
- * of the trace, and between computations those that the workload layer is proven to keep: it starts
- * the ready node with the smallest id, so a computation Y runs before X when its id is smaller and
- * all that Y waits for comes before X.  Every edge is a true precedence and every node takes at
- * least its time alone, so the longest path is a lower bound.
+ * of the trace, and between computations those guaranteed by the workload layer: it starts the
+ * ready node with the smallest id, so a computation Y runs before X if its id is smaller and
+ * everything Y depends on precedes X.  Every edge is a true precedence and every node takes at
+ * least its time without contention, so the longest path is a lower bound.
  *
- * Plans share parts, and parts share kernels: units that differ in recomputation, schedule or
- * sequence parallelism only are made one after the other by one thread, which asks for each kernel
- * once. */
+ * Plans share parts, and parts share kernels: units that differ only in recomputation, schedule or
+ * sequence parallelism are made by one thread, which times each kernel once. */
 #include "bound_parts.h"
 
 #include "base/memory/hash.h"
@@ -19,10 +18,10 @@
 #include <string.h>
 
 enum { MOST_NODES = 512, MOST_LONG = 8192, MEMO = 1024, BLOCKS = 2 };
-/* Where the longest paths are sought; between them they are close to the longest. */
+/* Values of slow at which longest paths are computed; in between they are close to the longest. */
 static const double slows[BOUND_LINES] = {1.02, 1.2, 1.5};
 
-/* ---- what communication takes at least ---- */
+/* ---- lower bounds on communication ---- */
 
 static bool find_shapes(const orr_plan_search *s,
                         const orr__llm_view *v,
@@ -56,7 +55,7 @@ static bool find_shapes(const orr_plan_search *s,
     return ok;
 }
 
-/* Of the luckiest group. */
+/* Of the fastest group. */
 double bound_collective_ns(const struct search_bounds *b,
                            const bound_shapes *shapes,
                            orr_collective kind,
@@ -84,7 +83,7 @@ double bound_collective_ns(const struct search_bounds *b,
     return least > 0 ? least : 0;
 }
 
-/* A message between ranks that are so far apart. */
+/* A message between ranks `stride` apart. */
 double bound_message_ns(const struct search_bounds *b, uint32_t stride, uint64_t bytes)
 {
     double rate = 0;
@@ -120,7 +119,7 @@ static void add_bits(ancestors *a, const ancestors *more)
         a->bits[i] |= more->bits[i];
 }
 
-/* Is all that node y waits for among these? */
+/* Are all dependencies of node y among these? */
 static bool is_ready_by(const orr__tape_node *y, const ancestors *a)
 {
     for (uint32_t i = 0; i < y->dep_count; i++)
@@ -137,25 +136,25 @@ typedef struct part_maker {
     const bound_shapes *shapes; /* by axis */
     struct part_node {
         work_kernel_sum sum; /* compute */
-        double ns;           /* communication: at least */
+        double ns;           /* communication: lower bound */
         bool is_compute;
         bound_load load;
-        uint32_t first, count; /* edges: what it comes after */
+        uint32_t first, count; /* edges: its predecessors */
     } * nodes;
     size_t node_room;
     struct part_path {
         double ns, fixed, clocked, moving;
-    } * paths, *by[BOUND_STATES], *by_gate; /* as many as nodes each; in one piece */
+    } * paths, *by[BOUND_STATES], *by_gate; /* one entry per node each; one allocation */
     size_t path_room;
     ancestors above[MOST_NODES];
     uint32_t block_from[BLOCKS]; /* UINT32_MAX: none */
     struct part_path block[BLOCKS][MOST_NODES];
     uint32_t first_tensor, last_tensor; /* collectives; UINT32_MAX: it has none */
-    uint16_t open[MOST_NODES];          /* computations that nothing is known to follow */
+    uint16_t open[MOST_NODES];          /* computations without a known successor */
     uint32_t open_count;
     uint16_t *edges;
     size_t edge_count, edge_room;
-    bool is_long; /* too long to tell who comes before whom: the edges of the trace alone */
+    bool is_long; /* too long to derive an order: only the edges of the trace */
     bool failed;
     struct {
         orr_kernel kernel;
@@ -232,7 +231,7 @@ static void add_edge(part_maker *m, uint32_t i, uint32_t from)
     set_bit(&m->above[i], from);
 }
 
-/* The computations before it that must come first. */
+/* The computations that must precede it. */
 static void order_compute(part_maker *m, uint32_t i)
 {
     uint32_t kept = 0;
@@ -255,7 +254,7 @@ static void make_node(part_maker *m, uint32_t i)
     m->nodes[i].first = (uint32_t)m->edge_count;
     for (uint32_t k = 0; k < x->dep_count; k++)
         add_edge(m, i, x->deps[k]);
-    /* A message cannot arrive before its sender, who does the same, could send it. */
+    /* A message cannot arrive before its sender, which does the same, could send it. */
     if (x->kind == ORR__TAPE_RECEIVE && before->kind == ORR__TAPE_SEND)
         for (uint32_t k = 0; k < before->dep_count; k++)
             add_edge(m, i, before->deps[k]);
@@ -268,7 +267,7 @@ static bool is_tensor(const orr__tape_node *n)
     return n->kind == ORR__TAPE_COLLECTIVE && n->axis == ORR__TAPE_TP;
 }
 
-/* What the walk of kernel_times.c gives to a collective that the next computations wait for. */
+/* The device time that kernel_times.c charges to a collective awaited by the next computations. */
 static double hold_of(const part_maker *m, uint32_t i)
 {
     const orr__tape *t = &m->tape;
@@ -337,8 +336,8 @@ static void take_later(struct part_path *p, const struct part_path *other)
         *p = *other;
 }
 
-/* Computations that come after z and before a node run one after the other, in whatever order: the
- * node cannot start before z's end and all of them. */
+/* Computations after z and before a node run sequentially, in any order: the node cannot start
+ * before z's end plus all of them. */
 static void sum_block(part_maker *m, unsigned b, uint32_t z)
 {
     m->block_from[b] = z;
@@ -351,8 +350,8 @@ static void sum_block(part_maker *m, unsigned b, uint32_t z)
     }
 }
 
-/* In the first layer of a task not all is in order: what does not wait for the task before may run
- * at any time. */
+/* In the first layer of a task not everything is ordered: what does not depend on the previous task
+ * may run at any time. */
 static void sum_blocks(part_maker *m, bool is_first)
 {
     for (unsigned b = 0; b < BLOCKS; b++)
@@ -367,7 +366,7 @@ static void sum_blocks(part_maker *m, bool is_first)
 static void find_tensor(part_maker *m)
 {
     m->first_tensor = m->last_tensor = UINT32_MAX;
-    /* A pair of passes beside each other has a stream each. */
+    /* A pair of overlapped passes has one stream each. */
     for (uint32_t i = 0; i < m->tape.count && !m->s->base.overlaps_experts; i++) {
         if (!is_tensor(&m->tape.nodes[i]))
             continue;
@@ -377,7 +376,7 @@ static void find_tensor(part_maker *m)
     }
 }
 
-/* The longest way to a node's end, over all that it comes after. */
+/* The longest path to a node's end, over all its predecessors. */
 static struct part_path reach(const part_maker *m,
                               const struct part_path *by,
                               uint32_t i,
@@ -419,8 +418,8 @@ static void put_rows(part_maker *m,
     put_line(&p->at[BOUND_TENSOR][from], k, &stream);
 }
 
-/* All columns at once: when one of data, device and stream is available at 0 and the others always
- * were; and when all that is known is when the first computation could start. */
+/* All columns at once: with one of data, device and stream available at 0 and the others always;
+ * and with only the earliest start of the first computation known. */
 static void find_lines(part_maker *m,
                        bool is_first,
                        const uint32_t *last,
@@ -525,7 +524,7 @@ const bound_layout *bound_layout_of(const struct search_bounds *b, const search_
     return &b->layouts[orr_map_find(b->layout_of, bound_layout_key(c), 0)];
 }
 
-/* The same parts on as few ranks as can be. */
+/* The same parts on as few ranks as possible. */
 static orr_llm_options unit_options(const orr_plan_search *s, const search_candidate *c)
 {
     orr_llm_options o = search_options(s, c);
@@ -572,7 +571,7 @@ static orr_code make_layers(part_maker *m, bound_unit *u, orr_error *err)
     return code;
 }
 
-/* Shapes are those of the whole job: a rank's groups lie where its layout puts them. */
+/* Placements are those of the whole job. */
 static orr_code make_unit(part_maker *m, bound_unit *u, orr_arena *a, orr_error *err)
 {
     static const orr__tape_part ends[4] = {ORR__PART_EMBEDDING_FORWARD, ORR__PART_HEAD_FORWARD,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_search.c - the search: list, bound, simulate in the order of the bounds, stop when nothing
- * that is left can be among the best.
+/* plan_search.c - the search: list, bound, simulate in the order of the bounds, stop when no
+ * remaining plan can be among the best.
  *
- * Candidates go in waves of a fixed size, and the limit moves between waves only: so the same plans
- * are simulated whatever the number of threads.  A candidate is dropped when its bound is above the
- * time of the best (or of the last place that must be sure); a bound is never above the simulated
- * time, so it would not have taken that place. */
+ * Candidates are simulated in waves of a fixed size, and the limit changes only between waves: so
+ * the same plans are simulated for any number of threads.  A candidate is dropped if its bound
+ * exceeds the best time (or that of the last place to be proven); a bound never exceeds the
+ * simulated time, so it could not have taken that place. */
 #include "search_impl.h"
 
 #include <orrery/lab/hardware.h>
@@ -182,7 +182,7 @@ size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
     return written < 0 ? 0 : (size_t)written;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static orr_code find_machine(orr_plan_search *s, orr_error *err)
 {
@@ -233,7 +233,7 @@ orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **o
         return orr_fail(
             err, ORR_EUSAGE, NULL,
             "orr_plan_options: size must be sizeof(orr_plan_options), and model and machine given");
-    /* Divisors of both are tried one by one: their number must not say how long that takes. */
+    /* Divisors of both are enumerated: limits how long that takes. */
     if (opt->batch > INT32_MAX || opt->seq > INT32_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "orr_plan_options: batch and seq are at most %" PRId32, INT32_MAX);
@@ -332,7 +332,7 @@ static int compare_bounds(const void *a, const void *b, void *context)
     return order ? order : i < k ? -1 : i > k;
 }
 
-/* By what was simulated; equal ones as they were listed. */
+/* By simulated time; ties in list order. */
 static int compare_plans(const void *a, const void *b, void *context)
 {
     const orr_plan_search *s = context;
@@ -365,7 +365,7 @@ typedef struct wave {
     atomic_size_t spent;          /* the first whose events did not suffice */
 } wave;
 
-/* By hand, or because its time is over. */
+/* By request, or because time is up. */
 static orr_code check_stop(orr_plan_search *s, orr_error *err)
 {
     if (search_time_left(s) < 0)
@@ -438,7 +438,7 @@ static orr_code simulate_one(void *context, size_t i, orr_error *err)
         (void)!check_stop(w->s, err); /* the time was over in the middle of it */
     if (code != ORR_EINPUT)
         return code;
-    w->errors[i] = *err; /* this plan alone cannot be simulated */
+    w->errors[i] = *err; /* only this plan cannot be simulated */
     return ORR_OK;
 }
 
@@ -450,7 +450,7 @@ static void tell(orr_plan_search *s, size_t left)
         s->opt.progress(s->opt.context, &s->counts);
 }
 
-/* ---- those that have their fine bound, the smallest on top ---- */
+/* ---- those with a fine bound, as a heap ---- */
 
 static bool is_before(orr_plan_search *s, uint32_t a, uint32_t b)
 {
@@ -509,7 +509,7 @@ static orr_code next_wave(orr_plan_search *s, uint32_t items[WAVE], size_t *coun
     return code;
 }
 
-/* Simulations that are still needed, as far as is known. */
+/* Remaining simulations, as far as known. */
 static size_t still_hopeful(const orr_plan_search *s)
 {
     size_t n = 0;
@@ -520,7 +520,7 @@ static size_t still_hopeful(const orr_plan_search *s)
     return n;
 }
 
-/* It was stopped: how many might be better than the best so far, and by how much. */
+/* Stopped: how many might beat the best so far, and by how much. */
 static void count_open(orr_plan_search *s)
 {
     const double best = s->plan_count && !by_memory(s) ? s->plans[0].plan.step_s : INFINITY;
@@ -588,7 +588,7 @@ static orr_code check_events(orr_plan_search *s, orr_error *err)
     return s->is_spent ? orr_fail(err, ORR_ESTOP, NULL, "stopped") : ORR_OK;
 }
 
-/* Not before a search runs: to list plans is half of the time without. */
+/* Deferred until a search runs: it would double the time of listing plans. */
 static orr_code make_bounds(orr_plan_search *s, orr_error *err)
 {
     const orr_code code = s->bounds ? ORR_OK : search_bounds_create(s, err);
@@ -686,29 +686,29 @@ const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i)
 
 /* Every legal plan, and which of them fit into memory.
  *
- * Degrees are divisors of the number of devices, micro-batches divisors of what a data-parallel
- * rank has to do; whatever else makes a plan illegal is orr_llm_complete's business and depends
- * neither on the ZeRO stage nor on recomputation, so one question answers for all of these.  Axes
- * that would change nothing (the schedule of one stage, ZeRO of one rank) have one value.
+ * Degrees are divisors of the number of devices, micro-batches divisors of a data-parallel rank's
+ * share; all other constraints are checked by orr_llm_complete and depend neither on the ZeRO stage
+ * nor on recomputation, so one check covers all of these.  Axes without effect (the schedule of one
+ * stage, ZeRO of one rank) have one value.
  *
- * When nothing is left, the constraint that removed the last plan is the one to name: the reasons
- * are counted on the way. */
+ * If nothing is left, the constraint that removed the last plan is reported: the reasons are
+ * counted on the way. */
 
-/* MOST_ASKED: sets of degrees, micro-batch and schedule that are looked at; 70B on 1,024 devices
- * has some 30,000. */
+/* MOST_ASKED: limit on combinations of degrees, micro-batch and schedule; 70B on 1,024 devices has
+ * some 30,000. */
 enum { MOST_CHUNKS = 64, REASON_ROOM = 200, MOST_ASKED = 1 << 20 };
 
 /* The part of the space that has these degrees. */
 typedef struct space {
     const orr_plan_search *s;
-    atomic_uint *asked; /* by all parts */
+    atomic_uint *asked; /* over all parts */
     search_candidate like;
     search_candidate *list;
     size_t count, room;
     uint64_t legal;
-    char illegal[REASON_ROOM]; /* why the last one was not; "": none was refused */
+    char illegal[REASON_ROOM]; /* why the last one was illegal; "": none was */
     uint64_t illegal_count;
-    uint64_t fixed_away;      /* refused by what is fixed alone */
+    uint64_t fixed_away;      /* excluded only by fixed options */
     search_candidate leanest; /* that does not fit */
     uint64_t leanest_bytes;
     bool failed;
@@ -725,7 +725,7 @@ uint64_t search_next_divisor(uint64_t n, uint64_t after)
     for (; d <= n / d; d++)
         if (n % d == 0)
             return d;
-    /* Those above the root have a partner below it, which falls as they rise. */
+    /* Divisors above the root have a partner below it, in descending order. */
     for (uint64_t q = d <= n ? n / d : 0; q; q--)
         if (n % q == 0)
             return n / q;
@@ -774,7 +774,7 @@ static uint64_t room_of(const orr_plan_search *s)
     return all > kept ? all - kept : 0;
 }
 
-/* All ZeRO stages of a plan: where weights are the same on all ranks there is one. */
+/* All ZeRO stages of a plan: one if weights are the same on all ranks. */
 static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_error *err)
 {
     const orr_plan_search *s = x->s;
@@ -789,13 +789,14 @@ static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_
             x->fixed_away++;
             continue;
         }
-        /* With one micro-batch the step is that of ZeRO 2, which needs less memory. */
+        /* With one micro-batch the step equals that of ZeRO 2, which needs less memory. */
         if (zero == 1 && is_allowed(s, ORR_PLAN_ZERO, 2) &&
             s->base.batch == (uint64_t)c.dp * c.micro_batch)
             continue;
         x->legal++;
         c.zero = (uint8_t)zero;
-        /* Who keeps a share of the gradients alone has no room for those of all micro-batches. */
+        /* A rank that keeps only its shard of the gradients cannot accumulate those of all
+         * micro-batches. */
         c.is_synced = zero >= 2 && s->base.batch > (uint64_t)c.dp * c.micro_batch;
         c.memory = memory[zero].peak;
         if (c.memory <= room_of(s)) {
@@ -874,7 +875,8 @@ static void add_schedule(
     add_sequences(x, c, err);
 }
 
-/* Chunks of equal numbers of layers; the ends, which have embedding and loss, may have one less. */
+/* Chunks with equal numbers of layers; the ends, which have embedding and loss, may have one
+ * fewer. */
 static bool comes_out_even(uint64_t layers, uint64_t stages)
 {
     return stages <= layers + 2 && (layers + 2) / stages * stages >= layers;
@@ -982,7 +984,7 @@ static orr_code fill_space(void *context, size_t i, orr_error *err)
                         : ORR_OK;
 }
 
-/* All parts as one, in the order of their degrees. */
+/* Concatenates all parts, in the order of their degrees. */
 static bool join(orr_plan_search *s, const spaces *all, space *out)
 {
     for (size_t i = 0; i < all->count; i++) {
@@ -1063,8 +1065,8 @@ static uint64_t value_of(const search_candidate *c, orr_plan_axis axis)
 
 enum { MOST_VALUES = 8 };
 
-/* Which values an axis could have, were it free: "tp=3 (could be 1, 2, 4)".  Nothing: it is not the
- * one to blame. */
+/* The possible values of an axis if it were free: "tp=3 (could be 1, 2, 4)".  Nothing: it is not
+ * the cause. */
 static orr_code blame(const orr_plan_search *s,
                       orr_plan_axis axis,
                       char out[WORDS_ROOM],

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_serve.c - plans for serving: every way to cut a machine into replicas, by the estimate of
+/* plan_serve.c - plans for serving: every division of a machine into replicas, by the estimate of
  * serve.h.
  *
- * A replica has tp x pp devices, experts are spread over ep.  How many sequences go together is
- * tried at 8, 12, 16, 24, ... up to what a replica has to do; where a limit on latency falls
- * between two of these, or below the first, the most that keeps it is sought there.  What breaks a
- * limit or does not fit is dropped; the others come with the most tokens per second first. */
+ * A replica has tp x pp devices, experts are spread over ep.  Batch sizes tried are 8, 12, 16, 24,
+ * ... up to the requests of a replica; if a latency limit falls between two of these, or below the
+ * first, the largest size that meets it is searched there.  Plans that violate a limit or do not
+ * fit are dropped; the others are sorted by tokens per second, descending. */
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
@@ -24,7 +24,7 @@ typedef struct serving {
     size_t count, room;
     struct serving_way {
         orr_serve_ranks ranks;
-        orr_plan_serving *list; /* by sequences together */
+        orr_plan_serving *list; /* by batch size */
         size_t count, room;
     } * ways;
     size_t way_count, way_room;
@@ -70,7 +70,7 @@ static bool keeps_limits(const serving *x, const orr_plan_serving *p)
            (o->max_tpot_s <= 0 || p->tpot_s <= o->max_tpot_s);
 }
 
-/* *out is NULL when it is not legal, or too large. */
+/* *out is NULL if it is illegal, or too large. */
 static orr_code try_batch(serving *x,
                           struct serving_way *w,
                           uint64_t max_batch,
@@ -163,7 +163,7 @@ static int compare(const void *a, const void *b)
     return x->max_batch < y->max_batch ? -1 : x->max_batch > y->max_batch;
 }
 
-/* Equal but for a batch that is never reached: the smallest stands for all. */
+/* Equal except for a batch size that is never reached: keep the smallest. */
 static bool is_same(const orr_plan_serving *a, const orr_plan_serving *b)
 {
     return memcmp(&a->ranks, &b->ranks, sizeof a->ranks) == 0 &&

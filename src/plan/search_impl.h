@@ -10,12 +10,12 @@
 
 #include <stdatomic.h>
 
-/* A legal plan that fits into memory; small, for there may be a million. */
+/* A legal plan that fits into memory; small, as there may be a million. */
 typedef struct search_candidate {
     uint32_t tp, cp, pp, dp, ep, micro_batch;
     uint8_t zero, pipeline, chunks, recompute;
     bool no_sequence_parallel;
-    /* Gradients are shared out, so those of each micro-batch travel by themselves. */
+    /* Gradients are sharded, so those of each micro-batch are reduced separately. */
     bool is_synced;
     uint64_t memory; /* bytes of the fullest device */
     double bound_s;
@@ -24,14 +24,14 @@ typedef struct search_candidate {
 /* A plan that was simulated. */
 typedef struct search_result {
     orr_plan plan;
-    uint32_t candidate; /* its place in the list */
+    uint32_t candidate; /* its index in the list */
 } search_result;
 
 struct search_bounds;
 
 struct orr_plan_search {
     orr_plan_options opt;
-    orr_machine machine; /* the part that is used */
+    orr_machine machine; /* the part in use */
     char machine_text[ORR_MACHINE_PATH + 16];
     char *machine_given;
     orr_llm_options base; /* options common to all plans */
@@ -40,8 +40,8 @@ struct orr_plan_search {
     search_candidate *list;
     size_t count, room;
     uint32_t *order; /* of the list, by rough bound */
-    size_t refined;  /* of these, from the first on, that have the fine bound */
-    uint32_t *heap;  /* of those, that are not simulated: the smallest bound on top */
+    size_t refined;  /* of these, the number with a fine bound */
+    uint32_t *heap;  /* of those, the ones not simulated: a min-heap */
     size_t heap_count;
     search_result *plans; /* simulated, the best first */
     size_t plan_count, plan_room;
@@ -54,24 +54,23 @@ struct orr_plan_search {
     char failure[300];    /* of the first candidate that could not be simulated */
 };
 
-/* How long it may go on, in seconds; 0: as long as it takes; below 0: it is over. */
+/* Remaining time in seconds; 0: unlimited; below 0: time is up. */
 double search_time_left(orr_plan_search *s);
 
 /* "8", "interleaved", "on". */
 enum { SEARCH_VALUE_ROOM = 24 };
 
-/* The options of orr_llm_training that a candidate stands for. */
+/* The options of orr_llm_training for a candidate. */
 orr_llm_options search_options(const orr_plan_search *s, const search_candidate *c);
 
-/* The next larger divisor of n; 0: there is none.  All of them cost the root of n. */
+/* The next larger divisor of n; 0: none.  Enumerating all costs O(sqrt(n)). */
 uint64_t search_next_divisor(uint64_t n, uint64_t after);
 
-/* What orr_llm_complete fills in, for options that it has accepted before. */
+/* The defaults of orr_llm_complete, for options it has accepted before. */
 void search_fill_in(orr_llm_options *o);
 
-/* plan_bound.c: no run of the candidate takes less than its bound, which only rises here.  Rough:
- * without following every task; finest: with what collectives take from compute beside them.
- * Threads may ask at the same time. */
+/* plan_bound.c: a lower bound on the time of the candidate, which only increases here.  Rough:
+ * without following every task; finest: with compute slowed by collectives. Thread-safe. */
 typedef enum search_care { SEARCH_ROUGH, SEARCH_FINE, SEARCH_FINEST } search_care;
 orr_code search_bounds_create(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 void search_bounds_destroy(struct search_bounds *b);
@@ -106,17 +105,17 @@ typedef enum search_axis {
 search_axis search_axis_of(orr_str name, uint8_t type);
 double search_axis_share(const orr_plan *p, search_axis axis);
 
-/* plan_check.c: what a step, or the heaviest collective of an axis, costs to simulate. */
+/* plan_check.c: the simulation cost of a step, or of the heaviest collective of an axis. */
 typedef struct search_traffic {
-    double nodes, messages, hops; /* of all ranks; hops: packets times the links they cross */
+    double nodes, messages, hops; /* of all ranks; hops: packets times links */
 } search_traffic;
 
 typedef struct search_piece {
     uint32_t class_index, node; /* where it stands */
     uint64_t bytes;
-    bool is_message;  /* from one rank to one other, not a collective */
+    bool is_message;  /* point to point, not a collective */
     uint32_t members; /* of its group */
-    double weight;    /* bytes of all alike; 0: the axis has none */
+    double weight;    /* bytes of all equal ones; 0: the axis has none */
 } search_piece;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expression.c - recursive descent into an array of nodes, evaluated from the last one down.
  *
- * Why Python's words and precedence: users of sweeps write Python, and `and` needs no quoting in
- * YAML.  Nodes refer to earlier nodes only, so evaluation is a loop, not a recursion; both branches
- * of `if` are evaluated, which nothing here can observe.  Depth of parentheses is bounded. */
+ * Why Python's keywords and precedence: users of sweeps know Python, and `and` needs no quoting in
+ * YAML.  Nodes refer only to earlier nodes, so evaluation is a loop, not a recursion; both branches
+ * of `if` are evaluated, which has no side effects.  Depth of parentheses is bounded. */
 #include "expression.h"
 
 #include "base/text/number.h"
@@ -255,7 +255,7 @@ typedef struct expr_operator {
     node_kind kind;
 } expr_operator;
 
-/* Longer tokens stand before their beginnings. */
+/* Longer tokens before their prefixes. */
 static const expr_operator products[] = {
     {"//", N_FLOOR_DIVIDE}, {"*", N_MULTIPLY}, {"/", N_DIVIDE}, {"%", N_REMAINDER}, {0}};
 static const expr_operator sums[] = {{"+", N_ADD}, {"-", N_SUBTRACT}, {0}};
@@ -592,7 +592,7 @@ static double apply(node_kind kind, double x)
     }
 }
 
-/* `and` and `or` are decided by one side where it decides. */
+/* `and` and `or` short-circuit on missing values. */
 static swp_value join(node_kind kind, swp_value a, swp_value b)
 {
     const bool decides = kind == N_OR;

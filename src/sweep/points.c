@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* points.c - the points of a sweep: grid or sample, less what constraints refuse; and the command
- * lines of one.
+/* points.c - the points of a sweep: grid or sample, minus those refused by constraints; and the
+ * command lines of one.
  *
- * A point keeps the texts of its axes only; options and expressions follow from them.  The order of
- * a grid is that of nested loops, the last axis fastest.  Samples come from one generator per axis,
- * so that an axis more does not change the others. */
+ * A point stores only the texts of its axes; options and expressions follow from them.  A grid is
+ * in the order of nested loops, the last axis fastest.  Samples come from one generator per axis,
+ * so that adding an axis does not change the others. */
 #include "spec.h"
 
 #include "base/io/input.h"
@@ -22,13 +22,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* What makes two points the same: commands, options, the contents of the files they
+/* The identity of a point: commands, options, the contents of the files they
  * name, and the program.
  *
- * Any value that is the path of a file or a folder, or the prefix of the files of ranks, counts
- * with its content: which options take files need not be listed here, and a new one is not
- * forgotten.  Files that such a file names in turn are not followed; `files` in the specification
- * adds them.  Each path is read once per process. */
+ * Any value that is the path of a file or folder, or a prefix of rank files, counts with its
+ * content: so options that take files need not be listed here, and new ones are covered.  Files
+ * named inside files are not followed; `files` in the specification adds them.  Each path is read
+ * once per process. */
 
 struct swp_file_memo {
     const char *path;
@@ -190,7 +190,7 @@ static orr_code find_content(orr_sweep *s,
     return ORR_OK;
 }
 
-/* One path, or "mine.yml:16", a machine of so many nodes. */
+/* One path, or "mine.yml:16", a machine with a number of nodes. */
 static orr_code add_path(orr_sweep *s, orr_arena *a, orr_str path, orr_buf *to, orr_error *err)
 {
     const struct swp_file_memo *m;
@@ -207,7 +207,7 @@ static orr_code add_path(orr_sweep *s, orr_arena *a, orr_str path, orr_buf *to, 
     return add_path(s, a, (orr_str){text, (size_t)(colon - text)}, to, err);
 }
 
-/* The content of what a value names; a comma-separated list of paths counts with each. */
+/* The content of the files a value names; in a comma-separated list each path counts. */
 static orr_code add_content(
     orr_sweep *s, orr_arena *a, const char *value, orr_buf *to, orr_error *err)
 {
@@ -346,7 +346,7 @@ const char *swp_number_text(orr_arena *a, double v)
 
 /* ---- values ---- */
 
-/* One expression alone keeps its number; else the pieces are joined. */
+/* A single expression keeps its number; otherwise the pieces are concatenated. */
 static orr_code fill(
     const swp_template *t, orr_arena *a, const swp_value *values, swp_value *out, orr_error *err)
 {
@@ -410,14 +410,14 @@ typedef struct point_list {
     orr_arena *scratch;
     swp_value values[SWP_MOST_NAMES];
     const char *texts[SWP_MOST_NAMES];
-    char drawn[SWP_MOST_NAMES][ORR_NUMBER_ROOM + 1]; /* texts of samples, until they are taken */
+    char drawn[SWP_MOST_NAMES][ORR_NUMBER_ROOM + 1]; /* texts of samples, until accepted */
     size_t room;
     uint64_t tries;
     size_t last_removed; /* the constraint that refused the latest candidate */
     orr_error *err;
 } point_list;
 
-/* An option must have a value; a point of which it has none would run something else. */
+/* An option must have a value; without one a point would run something else. */
 static orr_code check_names(const point_list *l)
 {
     const orr_sweep *s = l->s;
@@ -466,7 +466,7 @@ static orr_code check_candidate(point_list *l)
     return code ? code : check_names(l);
 }
 
-/* What was drawn and refused, a thousand times for a point, is not kept. */
+/* Refused samples, possibly a thousand per point, are not stored. */
 static bool keep_samples(point_list *l)
 {
     bool is_kept = true;
@@ -534,7 +534,7 @@ static orr_code list_grid(point_list *l)
 
 /* ---- samples ---- */
 
-/* A place from 0 to below 1 on an axis. */
+/* A position in [0, 1) on an axis. */
 static void put_sample(point_list *l, uint32_t axis, double u, uint32_t at)
 {
     const swp_axis *x = &l->s->axes[axis];
@@ -544,7 +544,7 @@ static void put_sample(point_list *l, uint32_t axis, double u, uint32_t at)
         return;
     }
     double v = x->is_log ? x->from * pow(x->to / x->from, u) : x->from + (x->to - x->from) * u;
-    if (x->is_whole) /* each whole number gets an equal share */
+    if (x->is_whole) /* each integer gets an equal share */
         v = x->is_log ? nearbyint(v) : floor(x->from + (x->to - x->from + 1) * u);
     print_number(v, l->drawn[at]);
     l->texts[at] = l->drawn[at];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec.c - reads the file of a sweep.
  *
- * Every name is looked up in the tables of the commands when it is read, so that a typing mistake
- * is found before the first point runs, with its place.  A name without a command in front goes to
- * every command that has it: one `machine` serves `stage` and `run`. */
+ * Every name is looked up in the tables of the commands when it is read, so that a typo is found
+ * before the first point runs, with its location.  A name without a command prefix goes to every
+ * command that has it: one `machine` serves `stage` and `run`. */
 #include "spec.h"
 
 #include "base/formats/json.h"
@@ -30,7 +30,7 @@ static orr_code fail_at(orr_yaml_value v, orr_error *err, const char *what)
     return orr_fail(err, ORR_EINPUT, &w, "%s", what);
 }
 
-/* Of the first character of a scalar's text: quotes are not part of it. */
+/* Of the first character of a scalar's text, excluding quotes. */
 static orr_where text_place(const orr_sweep *s, orr_yaml_value v)
 {
     orr_where w = orr_yaml_where(v);
@@ -47,7 +47,7 @@ static orr_where text_place(const orr_sweep *s, orr_yaml_value v)
 
 /* ---- templates ---- */
 
-/* The brace that closes the one before `at`; texts in quotes may hold braces. */
+/* The matching closing brace; quoted texts may contain braces. */
 static const char *closing(const char *at, const char *end)
 {
     for (char quote = 0; at < end; at++) {
@@ -221,7 +221,7 @@ static orr_code unknown_name(const orr_sweep *s,
                     kind, name, commands);
 }
 
-/* Finds the options that a name means: "tp", or "run.network" for one command. */
+/* Resolves a name to options: "tp", or "run.network" for one command. */
 static orr_code find_targets(orr_sweep *s, swp_name *n, const char *kind, orr_error *err)
 {
     const char *dot = strchr(n->name, '.'), *only = NULL, *name = n->name;
@@ -238,7 +238,7 @@ static orr_code find_targets(orr_sweep *s, swp_name *n, const char *kind, orr_er
             continue;
         swp_target t = {.step = i, .option = name};
         t.form = s->hooks->find(s->hooks->context, s->steps[i].command, &t.option, &t.place);
-        /* What the command's own words say already is not an argument that is still open. */
+        /* An argument already given in the command's words is not open any more. */
         if (t.form == ORR_SWEEP_ARGUMENT && t.place < s->steps[i].word_count)
             t.form = ORR_SWEEP_NOTHING;
         if (t.form != ORR_SWEEP_NOTHING)
@@ -339,7 +339,7 @@ static orr_code read_range(orr_yaml_value v, axis_range *r, orr_error *err)
     return ORR_OK;
 }
 
-/* The values, in order; each from the first, so that rounding does not add up. */
+/* Each value is computed from the first, so that rounding errors do not accumulate. */
 static double range_at(const axis_range *r, uint64_t i)
 {
     if (r->has_factor)
@@ -387,7 +387,7 @@ static orr_code list_range(
         if (!text)
             return orr_no_memory(err);
         if (last && strcmp(last, text) == 0)
-            continue; /* whole numbers that rounding brought together */
+            continue; /* integers that coincide after rounding */
         axis->values[axis->count++] = last = text;
     }
     return ORR_OK;
@@ -614,7 +614,7 @@ static orr_code read_goal(orr_sweep *s, orr_yaml_value root, orr_error *err)
 static orr_code rows_read(orr_sweep *s, orr_yaml_value root, orr_error *err);
 static void rows_fini(orr_sweep *s);
 
-/* ---- expressions know the names ---- */
+/* ---- binding of expressions ---- */
 
 static orr_code bind_template(swp_template *t, const char *const *names, orr_error *err)
 {
@@ -633,7 +633,7 @@ static bool reads(const swp_template *t, uint32_t place)
     return false;
 }
 
-/* What a name's expression reads is worked out before it. */
+/* Topological order: the names an expression reads are evaluated before it. */
 static orr_code order_names(orr_sweep *s, orr_error *err)
 {
     bool is_known[SWP_MOST_NAMES];
@@ -732,21 +732,22 @@ void swp_spec_fini(orr_sweep *s)
     rows_fini(s);
 }
 
-/* Numbers, texts and booleans of a point under dotted names, and rows of its lists.
+/* Flattens results: numbers, texts and booleans of a point under dotted names, and rows of its
+ * lists.
  *
- * Lists of a result have hundreds of rows (ranks, links) where a table has one row per point.  What
- * is not asked for by `rows` costs one pass over the list per member of its first row. */
+ * Lists of a result have hundreds of rows (ranks, links) where a table has one row per point.
+ * Lists not in `rows` cost one pass per member of their first row. */
 
 enum { PATH_MOST = 400, DEEPEST_OBJECT = 16, MOST_MEMBERS = 64, LONGEST_LIST = 16 };
 
 typedef enum rows_take {
-    TAKE_MAX, /* of each number, each on its own */
+    TAKE_MAX, /* of each number, independently */
     TAKE_MIN,
     TAKE_MEAN,
     TAKE_SUM,
-    TAKE_LARGEST, /* the row in which `by` is largest, whole */
+    TAKE_LARGEST, /* the whole row with the largest `by` */
     TAKE_SMALLEST,
-    TAKE_ROW /* by its number; from the end below 0 */
+    TAKE_ROW /* by index; negative from the end */
 } rows_take;
 
 static const char *const take_words[] = {"max", "min", "mean", "sum", "largest", "smallest", NULL};
@@ -847,7 +848,7 @@ static orr_code rows_read(orr_sweep *s, orr_yaml_value root, orr_error *err)
     for (uint32_t i = 0; i < n && !code; i++) {
         struct swp_rows *r = &s->rows[i];
         code = read_entry(s, orr_yaml_key(map, i), orr_yaml_item(map, i), r, err);
-        s->rows_count++; /* also of one that failed: it may hold an expression */
+        s->rows_count++; /* also after a failure: it may hold an expression */
     }
     return code;
 }
@@ -944,7 +945,7 @@ static void put_row(figures *f, const char *name, orr_json_value row)
     }
 }
 
-/* The row that is taken whole; false: there is none. */
+/* The row to be taken whole; false: there is none. */
 static bool pick_row(const struct swp_rows *r,
                      orr_json_value list,
                      size_t count,
@@ -1058,7 +1059,7 @@ static void put_rows(figures *f, const struct swp_rows *r, orr_json_value list)
 
 /* ---- flat ---- */
 
-/* Of a short list of numbers both ends; of texts, as warnings are, how many and the first. */
+/* Of a short list of numbers both ends; of texts, such as warnings, their number and the first. */
 static void put_plain_list(figures *f, size_t len, orr_json_value list)
 {
     orr_json_iter items = orr_json_iterate(list);

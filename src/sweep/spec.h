@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spec.h - a sweep as its file describes it (docs/format/sweep.md), and the list of its points. */
+/* spec.h - a parsed sweep (docs/format/sweep.md), and the list of its points. */
 #ifndef ORR_SWEEP_SPEC_H
 #define ORR_SWEEP_SPEC_H
 
@@ -13,7 +13,7 @@
 
 enum { SWP_MOST_STEPS = 8, SWP_MOST_NAMES = 128, SWP_MOST_POINTS = 10000000 };
 
-/* Where the value of a name goes. */
+/* The destination of a name's value. */
 typedef struct swp_target {
     uint32_t step;
     orr_sweep_form form;
@@ -24,7 +24,7 @@ typedef struct swp_target {
 /* A piece of a template: a text, or an expression in braces. */
 typedef struct swp_piece {
     orr_str text;
-    swp_expr *expr; /* NULL: the text as it is */
+    swp_expr *expr; /* NULL: literal text */
 } swp_piece;
 
 typedef struct swp_template {
@@ -32,22 +32,22 @@ typedef struct swp_template {
     size_t count;
 } swp_template;
 
-/* An axis, an option or a variable; its value is at the same place of a point's values. */
+/* An axis, an option or a variable; its value has the same index in a point's values. */
 typedef struct swp_name {
     const char *name;
     orr_where where;
     swp_target targets[SWP_MOST_STEPS];
     uint32_t target_count;
-    bool is_axis; /* the point says its value; else the template does */
+    bool is_axis; /* its value comes from the point; else from the template */
     swp_template value;
 } swp_name;
 
-/* Values that go together: one name, or the names of `points`. */
+/* Values that vary together: one name, or the names of `points`. */
 typedef struct swp_axis {
     uint32_t names[SWP_MOST_NAMES]; /* places in spec->names */
     uint32_t width;
     const char **values; /* [i * width + k] */
-    size_t count;        /* 0: continuous, for samples only */
+    size_t count;        /* 0: continuous, only for samples */
     double from, to;
     bool is_log, is_whole;
 } swp_axis;
@@ -65,7 +65,7 @@ struct orr_sweep {
     const orr_sweep_hooks *hooks;
     const char *path;
     orr_str text;         /* the file */
-    uint64_t most_points; /* and ten times as many combinations are tried */
+    uint64_t most_points; /* limit; ten times as many combinations are tried */
     const char *title;
     struct {
         const char *command;
@@ -77,9 +77,9 @@ struct orr_sweep {
     size_t argument_count;
     swp_name names[SWP_MOST_NAMES];
     uint32_t name_count;
-    uint32_t order[SWP_MOST_NAMES]; /* names with a template, each after those it reads */
+    uint32_t order[SWP_MOST_NAMES]; /* names with a template, in topological order */
     uint32_t order_count;
-    uint32_t axis_names[SWP_MOST_NAMES]; /* the names that a point's values are of */
+    uint32_t axis_names[SWP_MOST_NAMES]; /* the names of a point's values */
     uint32_t axis_name_count;
     swp_axis axes[SWP_MOST_NAMES];
     uint32_t axis_count;
@@ -107,7 +107,7 @@ void swp_spec_fini(orr_sweep *s);
 
 /* ---- sweep_run.c ---- */
 
-/* orr_sweep_read with a limit of its own. */
+/* orr_sweep_read with its own limit. */
 orr_code swp_read(orr_span bytes,
                   const char *path,
                   const orr_sweep_hooks *hooks,
@@ -118,38 +118,38 @@ orr_code swp_read(orr_span bytes,
 /* ---- points.c ---- */
 
 orr_code swp_points_list(orr_sweep *s, orr_error *err) ORR_MUST_CHECK;
-/* The commands of a point; words are of the arena. */
+/* The commands of a point; words are in the arena. */
 orr_code swp_point_steps(const orr_sweep *s,
                          size_t point,
                          orr_arena *a,
                          orr_sweep_step steps[SWP_MOST_STEPS],
                          orr_error *err) ORR_MUST_CHECK;
-/* Shortest text; whole numbers without a point. */
+/* Shortest text; integers without a decimal point. */
 const char *swp_number_text(orr_arena *a, double v);
 
 /* ---- points.c ---- */
 
-/* What a point is: its commands, the contents of the files they name, the program. */
+/* The identity of a point: its commands, the contents of the files they name, the program. */
 orr_code swp_point_hash(
     orr_sweep *s, size_t point, orr_arena *a, orr_content_hash *out, orr_error *err) ORR_MUST_CHECK;
-/* What the sweep is: its commands and the list of its points. */
+/* The identity of the sweep: its commands and the list of its points. */
 orr_content_hash swp_spec_hash(orr_sweep *s, bool *has_failed);
 
 /* ---- figures ----
  *
- * What the commands of a point said as JSON, made flat: one figure under one dotted name.
+ * The JSON output of a point's commands, flattened: one value per dotted name.
  *
- * A list of objects gives the largest value of each of its numbers, each on its own, because the
- * slowest rank and the fullest device decide; `rows` of the specification picks other rows. */
+ * A list of objects gives the maximum of each of its numbers, independently, because the slowest
+ * rank and the fullest device decide; `rows` of the specification selects other rows. */
 
-/* json: what each command printed; an empty one has no figures.  All but the last have their name
- * in front. */
+/* json: the output of each command; an empty one has no values.  All but the last are prefixed with
+ * their name. */
 orr_code swp_figures_flatten(const orr_sweep *s,
                              const orr_buf json[SWP_MOST_STEPS],
                              orr_buf *to,
                              orr_error *err) ORR_MUST_CHECK;
 
-/* Those entries as bytes: they belong to the identity of a point. */
+/* Those entries as bytes: they are part of a point's identity. */
 void swp_rows_identify(const orr_sweep *s, orr_buf *to);
 
 #endif

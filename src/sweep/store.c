@@ -6,9 +6,9 @@
  *     results(hash, status, ns, data)  by content, so that equal points have one row, and a
  *                                   database serves another sweep as a cache
  *
- * Always: a result is stored whole or not at all, and it is visible as soon as it is committed,
- * which the scheduler does for each batch that arrives.  One process writes: it holds a lock on the
- * file beside it that ends in -lock (SQLite's own locks must stay free for readers). */
+ * Invariants: a result is stored whole or not at all, and is visible as soon as it is committed,
+ * which the scheduler does per batch of arrivals.  One process writes: it holds a lock on a
+ * companion file ending in -lock (SQLite's own locks must stay free for readers). */
 #include "store.h"
 
 #include "base/formats/json.h"
@@ -32,7 +32,7 @@ enum { LOCK_WAIT_MS = 2000 };
 
 /* ---- the lock ---- */
 
-/* Workers of a sweep that was killed hold the lock until they have died as well: a moment. */
+/* Workers of a killed sweep hold the lock until they have died too: retry for a moment. */
 static orr_code take_lock(swp_store *st, orr_error *err)
 {
     const orr_where w = orr_where_line(st->path, 0, 0);
@@ -245,7 +245,7 @@ static orr_code put_points(orr_sqlite *db,
     return code;
 }
 
-/* What tables are made of, for those who read the database without the specification. */
+/* Measures and axes, for readers of the database without the specification. */
 static orr_code put_measures(orr_sqlite *db, const orr_sweep *s, orr_error *err)
 {
     orr_buf b = {0};
@@ -408,7 +408,7 @@ orr_code swp_store_get(swp_store *st, const char *hash, swp_result *out, orr_err
         orr_buf_add(&st->data, data.ptr, data.len);
         out->data = (orr_str){(const char *)st->data.ptr, st->data.len};
     }
-    /* A reader that is not reset would hold an old state of the file. */
+    /* A statement that is not reset would hold an old snapshot of the file. */
     const orr_code reset = orr_sqlite_restart(st->get, NULL, 0, err);
     if (st->data.failed)
         return orr_no_memory(err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store.h - the database of a sweep: what it is, its points, and results by content. */
+/* store.h - the database of a sweep: its identity, its points, and results by content. */
 #ifndef ORR_SWEEP_STORE_H
 #define ORR_SWEEP_STORE_H
 
@@ -9,18 +9,18 @@
 
 enum { SWP_HASH_ROOM = ORR_CONTENT_HASH_ROOM };
 
-/* How a point ended.  What another try may change is not kept for good. */
+/* How a point ended.  Statuses that a retry may change are not permanent. */
 typedef enum swp_status {
     SWP_OK = 0,
-    SWP_FAILED = 1, /* the command said no: the same every time */
-    SWP_LOST = 2,   /* its process died or took too long: tried again by the next call */
+    SWP_FAILED = 1, /* the command refused: deterministic */
+    SWP_LOST = 2,   /* its process died or timed out: retried by the next call */
     SWP_OPEN = 3    /* not in the database */
 } swp_status;
 
 typedef struct swp_result {
     swp_status status;
-    uint64_t ns;  /* that it took */
-    orr_str data; /* JSON of a result that is OK, else the error's words */
+    uint64_t ns;  /* run time */
+    orr_str data; /* JSON of a result that is OK, else the error text */
 } swp_result;
 
 static inline orr_sqlite_value swp_text_value(orr_str s)
@@ -35,8 +35,8 @@ static inline orr_sqlite_value swp_int_value(int64_t v)
 
 typedef struct swp_store swp_store;
 
-/* The database of a sweep, locked for this process.  hashes: one text per point of the sweep.
- * A file of another sweep, or of another program, is an error unless it may be recomputed. */
+/* The database of a sweep, locked for this process.  hashes: one text per point of the sweep. A
+ * file of another sweep or program is an error unless recomputing is allowed. */
 orr_code swp_store_open(const char *path,
                         orr_sweep *s,
                         const char (*hashes)[SWP_HASH_ROOM],
@@ -55,9 +55,9 @@ orr_code swp_store_put(swp_store *st, const char *hash, const swp_result *r, orr
 orr_code swp_store_get(swp_store *st, const char *hash, swp_result *out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* Check that a file is a sweep's; *out is open for reading. */
+/* Checks that a file belongs to a sweep; *out is open for reading. */
 orr_code swp_store_look(const char *path, orr_sqlite **out, orr_error *err) ORR_MUST_CHECK;
-/* A value of its head, into the arena; NULL in *out: none. */
+/* A value of its head table, in the arena; *out NULL: none. */
 orr_code swp_store_head(
     orr_sqlite *db, const char *key, orr_arena *a, const char **out, orr_error *err) ORR_MUST_CHECK;
 bool swp_store_is_locked(const char *path);

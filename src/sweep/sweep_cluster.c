@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_cluster.c - rank and size from the environment, a meeting point beside the database, TCP.
+/* sweep_cluster.c - rank and size from the environment, a rendezvous file beside the database, TCP.
  *
- * Why not MPI's own messages: a process that waits in MPI_Recv polls and takes a core from a
- * worker, and the death of one process ends all.  A launcher tells each process its rank without
- * any library, the folder of the database is shared on every cluster, and a TCP connection that
- * ends is the news that a process has died.  So the program needs no MPI to be built or to run, and
- * works under any launcher.  The file is readable by its owner only and holds a random word that a
- * worker must know; its name holds the job's, so that one left over is not taken for ours. */
+ * Why not MPI messages: a process in MPI_Recv polls and takes a core from a worker, and the death
+ * of one process ends all.  Launchers pass the rank in the environment, the folder of the database
+ * is shared on every cluster, and a closed TCP connection reports that a process has died.  So the
+ * program needs no MPI to be built or to run, and works under any launcher.  The file is readable
+ * by its owner only and contains a random token that a worker must present; its name contains the
+ * job id, so that a stale one is not mistaken for ours. */
 #include "sweep_worker.h"
 
 #include "base/io/input.h"
@@ -57,7 +57,8 @@ static void add_job(swp_cluster *c, const char *name)
 void swp_cluster_find(swp_cluster *out)
 {
     static const struct {
-        const char *rank, *size, *job, *part, *local, *hosts; /* processes here; hosts in all */
+        /* processes on this host; number of hosts */
+        const char *rank, *size, *job, *part, *local, *hosts;
     } launchers[] = {
         {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri",
          "OMPI_COMM_WORLD_LOCAL_SIZE", ""},
@@ -119,7 +120,7 @@ static void add_addresses(orr_buf *to)
     freeifaddrs(all);
 }
 
-/* Appears whole: a worker that looks finds all of it or nothing.  For its owner's eyes only. */
+/* Appears atomically: a worker finds all of it or nothing.  Readable by its owner only. */
 static orr_code write_meeting_point(const char *path, orr_buf *text, orr_error *err)
 {
     const mode_t before = umask(077);
@@ -128,7 +129,7 @@ static orr_code write_meeting_point(const char *path, orr_buf *text, orr_error *
     return code;
 }
 
-/* Processes of one host meet on loopback, where nobody else can knock. */
+/* Processes on one host use loopback, which is unreachable from outside. */
 static int listen_somewhere(bool is_one_host, uint16_t *port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET};

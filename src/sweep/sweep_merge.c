@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_merge.c - shards of a sweep into one database, and how far a database is.
+/* sweep_merge.c - merges shards of a sweep into one database, and reports progress.
  *
- * Shards hold all points and some results.  They are of one sweep when the hash of the
+ * Shards hold all points and some results.  They belong to one sweep if the hash of the
  * specification and the program agree, and each point has the same content; anything else is an
- * error before anything is written.  All of a merge is one transaction. */
+ * error before anything is written.  A merge is one transaction. */
 #include "store.h"
 
 #include "base/text/text.h"
@@ -86,7 +86,7 @@ static orr_code copy_points(merge_job *m, orr_sqlite *db, const char *path)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* A result that will stay takes the place of one that was lost. */
+/* A permanent result replaces a lost one. */
 static orr_code copy_results(merge_job *m, orr_sqlite *db)
 {
     orr_sqlite_rows *rows;
@@ -158,7 +158,7 @@ orr_code orr_sweep_merge(
     struct stat st;
     orr_code code = m.arena ? ORR_OK : orr_no_memory(err);
     const bool is_new = stat(to, &st) != 0;
-    for (size_t i = 0; i < count && !code; i++) /* nothing is made for files that are not there */
+    for (size_t i = 0; i < count && !code; i++) /* nothing is created if an input file is missing */
         if (stat(from[i], &st) != 0) {
             const orr_where w = orr_where_line(from[i], 0, 0);
             code = orr_fail(err, ORR_EIO, &w, "cannot read: %s", strerror(errno));
@@ -186,7 +186,7 @@ orr_code orr_sweep_merge(
     return code ? code : orr_sweep_status(to, out, err);
 }
 
-/* ---- how far ---- */
+/* ---- progress ---- */
 
 static orr_code count_rows(orr_sqlite *db, orr_sweep_state *out, orr_error *err)
 {

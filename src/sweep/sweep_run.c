@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_run.c - gives out points, takes results, keeps the database.
+/* sweep_run.c - distributes points, collects results, maintains the database.
  *
  * One process owns the database and computes nothing.  Workers are its forked children, each at the
  * other end of a pair of sockets, and under mpirun or srun the children of the other ranks, over
- * TCP: all look the same from here.  Each has a few points waiting, so that none waits for the
- * next; few enough that the end is even.
+ * TCP: all look the same from here.  Each has a few points queued, so that none is idle; few enough
+ * for a balanced end.
  *
- * Always: a result that was read is committed before the next wait, so the end of this process at
- * any moment loses points that were running and no others.  A point whose worker dies is tried once
- * more, then it has failed; the sweep goes on.  Equal points are computed once.  What is computed
- * does not depend on who computes it, so neither does the table. */
+ * Invariants: a received result is committed before the next wait, so killing this process at any
+ * moment loses only running points.  A point whose worker dies is retried once, then it has failed;
+ * the sweep continues.  Equal points are computed once.  Results do not depend on the worker, so
+ * neither does the table. */
 #include "sweep_worker.h"
 
 #include "base/io/input.h"
@@ -35,15 +35,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Longer than a sweep lasts; in nanoseconds it fits into 64 bits. */
+/* Longer than any sweep; in nanoseconds it fits into 64 bits. */
 #define MOST_SECONDS 1e9
 
 enum {
-    MOST_WAITING = 32,    /* points that a worker has before it */
-    AHEAD_NS = 200000000, /* how much work a worker should have before it */
+    MOST_WAITING = 32,    /* limit on points queued at a worker */
+    AHEAD_NS = 200000000, /* target amount of queued work per worker */
     MOST_TRIES = 2,       /* of a point whose worker dies */
-    POLL_MS = 200,        /* how soon an interrupt is noticed at the latest */
-    LATE_MS = 10000,      /* how long ranks that have not come are waited for at the end */
+    POLL_MS = 200,        /* maximum delay until an interrupt is noticed */
+    LATE_MS = 10000,      /* time to wait at the end for ranks that have not connected */
     READ_BYTES = 256 << 10
 };
 
@@ -151,7 +151,7 @@ orr_code orr_sweep_line(orr_sweep *s, size_t point, char *text, size_t room, orr
 typedef struct sweep_peer {
     int fd;    /* -1: gone */
     pid_t pid; /* 0: on another rank */
-    int words; /* what it says on stderr: a file in memory; -1: elsewhere */
+    int words; /* its stderr: a memory file; -1: elsewhere */
     bool has_greeted, counts_as_rank;
     orr_buf in;
     uint32_t waiting[MOST_WAITING]; /* the first is being computed */
@@ -168,14 +168,14 @@ typedef struct sweep_job {
     swp_store *store;
     char (*hashes)[SWP_HASH_ROOM];
     char spec_hash[SWP_HASH_ROOM]; /* every worker must have read the same specification */
-    uint32_t *same_as;             /* the first point of the same content */
+    uint32_t *same_as;             /* the first equal point */
     uint8_t *tries;
     uint32_t *todo; /* points to compute */
     size_t todo_count, next;
     uint32_t *again; /* points to try again */
     size_t again_count, again_room;
     size_t in_flight;
-    uint64_t answers, answer_ns; /* for how far ahead to plan */
+    uint64_t answers, answer_ns; /* to plan the queue length */
     sweep_peer *peers;
     size_t peer_count, peer_room, local_count;
     swp_cluster cluster;
@@ -251,7 +251,7 @@ static bool is_ours(const sweep_job *j, size_t point)
     return !j->o->shards || point % j->o->shards == j->o->shard - 1;
 }
 
-/* Points of this shard that the database does not know; an equal one stands for all. */
+/* Points of this shard missing from the database; one per set of equal points. */
 static orr_code list_todo(sweep_job *j)
 {
     orr_code code = ORR_OK;
@@ -279,8 +279,8 @@ static orr_code list_todo(sweep_job *j)
 
 /* ---- workers ---- */
 
-/* A child: everything of the parent that is not its own is closed, so that the end of one process
- * is seen by its partner alone. */
+/* A child: closes everything of the parent that is not its own, so that only its peer sees the end
+ * of a process. */
 static void become_worker(sweep_job *j, int fd, int words, const swp_worker_options *o)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -337,7 +337,7 @@ static orr_code fork_worker(sweep_job *j)
     return add_peer(j, (sweep_peer){.fd = ends[0], .pid = pid, .words = words});
 }
 
-/* The last line that a dead worker wrote. */
+/* The last line written by a dead worker. */
 static void last_words(const sweep_peer *p, char *out, size_t room)
 {
     char text[400];
@@ -403,7 +403,7 @@ static orr_code try_again(sweep_job *j, uint32_t point)
     return ORR_OK;
 }
 
-/* A worker is gone.  The point it was at may be the reason; those behind it are not. */
+/* A worker has died.  Its current point may be the reason; queued ones are not. */
 static orr_code bury(sweep_job *j, sweep_peer *p)
 {
     orr_code code = ORR_OK;
@@ -497,7 +497,7 @@ static orr_code take_hello(sweep_job *j, sweep_peer *p, const swp_frame *f)
     return ORR_OK;
 }
 
-/* A worker of our own that cannot work is an error; one of another rank is left out. */
+/* A local worker that cannot work is an error; a remote one is left out. */
 static orr_code take_refusal(sweep_job *j, sweep_peer *p, const swp_frame *f)
 {
     if (p->pid)
@@ -506,7 +506,7 @@ static orr_code take_refusal(sweep_job *j, sweep_peer *p, const swp_frame *f)
     return ORR_END;
 }
 
-/* ORR_END: the peer is of no more use. */
+/* ORR_END: the peer is unusable. */
 static orr_code take_frame(sweep_job *j, sweep_peer *p, const swp_frame *f)
 {
     if (f->kind == SWP_FRAME_HELLO)
@@ -516,7 +516,7 @@ static orr_code take_frame(sweep_job *j, sweep_peer *p, const swp_frame *f)
     return f->kind == SWP_FRAME_DONE && p->has_greeted ? take_done(j, p, f) : ORR_END;
 }
 
-/* Points of a worker that is left out go to others, without blame. */
+/* Points of a dropped worker go to others, without counting as failures. */
 static orr_code leave_out(sweep_job *j, sweep_peer *p)
 {
     orr_code code = ORR_OK;
@@ -574,14 +574,14 @@ static orr_code accept_peers(sweep_job *j)
     }
 }
 
-/* ---- giving out ---- */
+/* ---- distribution ---- */
 
 static size_t points_left(const sweep_job *j)
 {
     return j->todo_count - j->next + j->again_count;
 }
 
-/* How many points a worker should have: work for a moment, but an even end. */
+/* Queue length per worker: enough to keep it busy, but balanced at the end. */
 static uint32_t planned(const sweep_job *j, size_t workers)
 {
     const uint64_t mean = j->answers ? j->answer_ns / j->answers : AHEAD_NS;
@@ -603,8 +603,8 @@ static bool send_point(sweep_job *j, sweep_peer *p)
     return swp_frame_send(p->fd, SWP_FRAME_TASK, bytes, sizeof bytes);
 }
 
-/* Round by round, so that each worker has one before any has two.  A worker that cannot be written
- * to is found dead when it is read. */
+/* Round-robin, so that each worker has one point before any has two.  A worker that cannot be
+ * written to is found dead when it is read. */
 static void give_out(sweep_job *j)
 {
     size_t workers = 0;
@@ -651,7 +651,7 @@ static orr_code wait_and_take(sweep_job *j, int ms)
     return code ? code : kept;
 }
 
-/* Ranks that start late must not wait for a sweep that has ended. */
+/* Ranks that start late must not wait for a finished sweep. */
 static orr_code wait_for_late(sweep_job *j)
 {
     const uint64_t end = now_ns() + (uint64_t)LATE_MS * 1000000;
@@ -661,7 +661,7 @@ static orr_code wait_for_late(sweep_job *j)
     return code;
 }
 
-/* Until something may have come, or the time of the sweep is over. */
+/* Until data may have arrived, or the sweep's time is up. */
 static int wait_ms(const sweep_job *j)
 {
     const uint64_t now = now_ns();
@@ -744,7 +744,7 @@ static orr_code start_workers(sweep_job *j)
     return code;
 }
 
-/* What the table will say. */
+/* Counts for the table. */
 static orr_code count_results(sweep_job *j)
 {
     orr_code code = ORR_OK;
@@ -764,8 +764,8 @@ static orr_code count_results(sweep_job *j)
     return code;
 }
 
-/* Before anything runs: a cache that cannot be used is said once.  Afterwards: workers that ended
- * at the same moment have left its log beside it. */
+/* Before anything runs: an unusable cache is reported once.  Afterwards: workers that ended at the
+ * same moment have left its WAL file. */
 static orr_code touch_cache(sweep_job *j, orr_error *err)
 {
     swp_store *cache;
@@ -804,8 +804,7 @@ static orr_code conduct(sweep_job *j)
     if (j->meeting_point)
         unlink(j->meeting_point);
     if (code && j->in_transaction && swp_store_commit(j->store, NULL))
-        code =
-            code == ORR_OK ? ORR_EIO : code; /* what arrived before the error is kept if possible */
+        code = code == ORR_OK ? ORR_EIO : code; /* keep what arrived before the error if possible */
     if (!code)
         code = count_results(j);
     if (code || !(stop_signal || j->is_late))
@@ -872,7 +871,7 @@ static pid_t fork_rank(sweep_job *j)
     return pid;
 }
 
-/* Keeps its workers alive; rank 0 hears of a death by the end of the connection. */
+/* Keeps its workers alive; rank 0 notices a death by the closed connection. */
 static orr_code run_rank(sweep_job *j)
 {
     const uint32_t wanted = j->o->jobs ? j->o->jobs : 1;

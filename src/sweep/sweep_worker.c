@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_worker.c - points come over a socket, results go back.
+/* sweep_worker.c - receives points over a socket and sends results.
  *
- * A point runs in this process, by the caller's hook; whatever goes wrong in it costs this process
- * and no other.  What commands said is made flat here, so that the process that owns the database
- * only stores. */
+ * A point runs in this process, by the caller's hook; a crash costs only this process.  Results are
+ * flattened here, so that the process that owns the database only stores them. */
 #include "sweep_worker.h"
 
 #include "base/text/text.h"
@@ -57,7 +56,7 @@ static bool send_all(int fd, const uint8_t *p, size_t n)
     return true;
 }
 
-/* Needs no memory: a point that was given out but never sent would be waited for without end. */
+/* Needs no memory: a point that was assigned but never sent would be awaited forever. */
 bool swp_frame_send(int fd, swp_frame_kind kind, const void *bytes, size_t len)
 {
     uint8_t small[512]; /* tasks and most answers go out as one packet */
@@ -88,8 +87,8 @@ bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used
     return true;
 }
 
-/* Lines: format, token, hash of the specification, program, host; that of no token is empty and
- * passed over. */
+/* Lines: format, token, hash of the specification, program, host; without a token that line is
+ * empty and skipped. */
 bool swp_hello_read(const swp_frame *f, bool has_token, swp_hello *out)
 {
     char *save = NULL;
@@ -125,7 +124,7 @@ typedef struct sweep_worker {
     orr_sweep_out out;
     orr_buf flat, frame;
     char host[64];
-    uint64_t cpu_ns, waited_ns; /* CPU time at the latest answer; wait for points since it */
+    uint64_t cpu_ns, waited_ns; /* CPU time at the latest answer; idle time since then */
     bool has_answered;
 } sweep_worker;
 
@@ -151,7 +150,7 @@ static swp_result compute(sweep_worker *w, size_t point)
 {
     orr_error err;
     const uint64_t start = clock_ns(CLOCK_MONOTONIC);
-    alarm(w->o->timeout_s); /* 0: none.  The signal ends this process: the point's failure */
+    alarm(w->o->timeout_s); /* 0: none.  The signal ends this process, which fails the point */
     orr_code code = run_point(w, point, &err);
     alarm(0);
     swp_result r = {.status = SWP_OK, .ns = clock_ns(CLOCK_MONOTONIC) - start};
@@ -169,7 +168,7 @@ static swp_result compute(sweep_worker *w, size_t point)
     return r;
 }
 
-/* ---- talk ---- */
+/* ---- protocol ---- */
 
 static bool refuse(sweep_worker *w, const char *text)
 {
@@ -193,8 +192,8 @@ static bool answer(sweep_worker *w, uint64_t point, const swp_result *r, bool is
     return !w->frame.failed && swp_frame_send(w->fd, SWP_FRAME_DONE, w->frame.ptr, w->frame.len);
 }
 
-/* Rank 0 has hashed the contents of all files; with others this process would compute another
- * point. */
+/* Rank 0 has hashed the contents of all files; with different ones this process would compute
+ * another point. */
 static bool has_same_files(sweep_worker *w, uint64_t point, const char *hash)
 {
     orr_content_hash own;
@@ -228,12 +227,12 @@ static bool take_task(sweep_worker *w, const swp_frame *f)
     if (point >= w->s->point_count || !has_same_files(w, point, hash))
         return false;
     if (w->cache && swp_store_get(w->cache, hash, &r, &err))
-        r.status = SWP_OPEN; /* a cache that cannot be read is no reason to stop */
+        r.status = SWP_OPEN; /* an unreadable cache is not a reason to stop */
     if (r.status == SWP_OK || r.status == SWP_FAILED)
         return answer(w, point, &r, true);
     r = compute(w, point);
     if (w->cache && r.status != SWP_LOST && swp_store_put(w->cache, hash, &r, &err)) {
-        swp_store_close(w->cache); /* full, or read-only: go on without it */
+        swp_store_close(w->cache); /* full or read-only: continue without it */
         w->cache = NULL;
     }
     return answer(w, point, &r, false);
@@ -296,11 +295,11 @@ static swp_worker_end serve(sweep_worker *w)
     return end;
 }
 
-/* What a point frees the next one takes: without new pages, whose clearing is 8 % of a point. */
+/* Memory freed by a point is reused by the next one: clearing new pages would be 8 % of a point. */
 static void keep_memory(void)
 {
 #ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most that it takes */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the maximum permitted */
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
     mallopt(M_TOP_PAD, 4 << 20);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_worker.h - the processes that compute points: what they say to the one that owns the sweep,
- * and how those of a cluster find each other. */
+/* sweep_worker.h - worker processes: the protocol with the owner of the sweep, and rendezvous on a
+ * cluster. */
 #ifndef ORR_SWEEP_WORKER_H
 #define ORR_SWEEP_WORKER_H
 
@@ -12,16 +12,16 @@
  * Messages between the process that owns a sweep and those that compute: over a pair of sockets on
  * one machine, over TCP between machines, the same bytes.
  *
- * A frame is its length and its kind, 32 bits each in the byte order of the network, then its
- * bytes.  Points travel as numbers: both sides have read the same specification, so nothing that
- * arrives can name a command. */
+ * A frame is its length and kind, 32 bits each in network byte order, then its bytes.  Points are
+ * sent as numbers: both sides have read the same specification, so no received data can name a
+ * command. */
 
 typedef enum swp_frame_kind {
     SWP_FRAME_HELLO = 1, /* who computes: lines */
     SWP_FRAME_TASK,      /* point, hash */
-    SWP_FRAME_DONE,      /* point, status, whether it was in the cache, ns; CPU time of this process
-                          * and its wait since the answer before; data */
-    SWP_FRAME_REFUSE,    /* this worker cannot go on: why */
+    SWP_FRAME_DONE,      /* point, status, cache hit, ns; CPU time of this process and idle time
+                          * since the previous answer; data */
+    SWP_FRAME_REFUSE,    /* this worker cannot continue: reason */
     SWP_FRAME_QUIT       /* no more points, or why not */
 } swp_frame_kind;
 
@@ -33,10 +33,10 @@ typedef struct swp_frame {
     size_t len;
 } swp_frame;
 
-/* All of it, or an error; SIGPIPE does not come. */
+/* Sends all of it, or fails; without SIGPIPE. */
 bool swp_frame_send(int fd, swp_frame_kind kind, const void *bytes, size_t len);
-/* The first whole frame of the buffer; false: there is none yet.  *used: its length with its head.
- * *is_bad: these bytes are no frame. */
+/* The first complete frame in the buffer; false: incomplete.  *used: its length with its header.
+ * *is_bad: not a frame. */
 bool swp_frame_next(const orr_buf *in, size_t from, swp_frame *out, size_t *used, bool *is_bad);
 
 /* What the first frame of a worker says. */
@@ -56,13 +56,13 @@ typedef struct swp_worker_options {
     const char *cache; /* NULL: none */
     const char *token; /* of the sweep it joins; "" on the same machine */
     uint32_t timeout_s;
-    bool is_remote; /* its files may be others: each point is checked */
+    bool is_remote; /* its files may differ: each point is checked */
 } swp_worker_options;
 
 typedef enum swp_worker_end {
     SWP_WORKER_DONE = 0,
-    SWP_WORKER_REFUSED = 10, /* by itself or by rank 0; it has said why */
-    SWP_WORKER_ALONE = 11    /* the process that gives out points is gone */
+    SWP_WORKER_REFUSED = 10, /* by itself or by rank 0; the reason was reported */
+    SWP_WORKER_ALONE = 11    /* the owner process is gone */
 } swp_worker_end;
 
 /* Computes what comes over the socket until told to quit. */
@@ -78,26 +78,26 @@ typedef struct swp_cluster {
     char job[SWP_JOB_ROOM];
 } swp_cluster;
 
-/* What the launcher says in the environment: Open MPI, MPICH and its kin, PMIx, Slurm. */
+/* From the launcher's environment: Open MPI, MPICH and derivatives, PMIx, Slurm. */
 void swp_cluster_find(swp_cluster *out);
 
-/* Rank 0: a socket that listens, and the file beside the database that says where.  path: room for
- * its name, from orr_alloc by the caller's strlen(database) + 96. */
+/* Rank 0: a listening socket, and the rendezvous file beside the database.  path: room for its
+ * name, allocated by the caller with strlen(database) + 96. */
 orr_code swp_cluster_listen(const swp_cluster *c,
                             const char *database,
                             char *path,
                             char token[SWP_TOKEN_ROOM],
                             int *fd,
                             orr_error *err) ORR_MUST_CHECK;
-/* What that file says, a line each; the rest are addresses of rank 0, best first. */
+/* The content of that file, line by line; the rest are addresses of rank 0, best first. */
 typedef struct swp_meeting {
     const char *token, *host;
     uint16_t port;
     char *addresses;
 } swp_meeting;
-/* Cuts the text into its lines.  False: it is no such file. */
+/* Splits the text into lines.  False: not such a file. */
 bool swp_meeting_parse(char *text, swp_meeting *out);
-/* Others: waits for that file and connects. */
+/* Other ranks: wait for that file and connect. */
 orr_code swp_cluster_join(const swp_cluster *c,
                           const char *database,
                           char token[SWP_TOKEN_ROOM],
