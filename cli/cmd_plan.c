@@ -539,13 +539,15 @@ static const char *command_of(const cli_context *c,
                               const orr_plan_serving *p,
                               char out[COMMAND_ROOM])
 {
-    char ep[24] = "";
+    char ep[24] = "", dtype[24] = "";
     if (p->ranks.ep > 1)
         snprintf(ep, sizeof ep, " --ep %u", p->ranks.ep);
+    if (o->dtype != ORR_DTYPE_BF16)
+        snprintf(dtype, sizeof dtype, " --dtype %s", orr_dtype_name(o->dtype));
     snprintf(out, COMMAND_ROOM,
-             "orrery serve %.200s --machine %.200s --tp %u --pp %u --dp %u%s --batch %llu --prompt "
-             "%llu --output-tokens %llu --max-batch %llu",
-             c->args[0], o->machine, p->ranks.tp, p->ranks.pp, p->ranks.dp, ep,
+             "orrery serve %.200s --machine %.200s --tp %u --pp %u --dp %u%s%s --batch %llu "
+             "--prompt-tokens %llu --output-tokens %llu --max-batch %llu",
+             c->args[0], o->machine, p->ranks.tp, p->ranks.pp, p->ranks.dp, ep, dtype,
              (unsigned long long)o->requests, (unsigned long long)o->prompt,
              (unsigned long long)o->output, (unsigned long long)p->max_batch);
     return out;

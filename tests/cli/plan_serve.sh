@@ -17,3 +17,18 @@ END
 # Which limit removes the last plan.
 orrery plan $args --max-tpot 1us || echo $?
 orrery plan $args --max-ttft 1us || echo $?
+# The command that is printed gives the same figures, of another data type too, and of experts on several nodes.
+again() {
+    orrery plan "$@" --serve -q --top 1 | tail -1 | sed 's/^ *//; s/$/ -q --json/' >again.sh
+    orrery plan "$@" --serve -q --top 1 --json >plan.json
+    sh again.sh >serve.json
+    python3 - <<'END'
+import json
+plan, serve = json.load(open("plan.json"))["plans"][0], json.load(open("serve.json"))["estimate"]
+print("again:", round(plan["ttft_s"] * 1e12) == serve["first_token_mean_ps"], round(plan["tpot_s"] * 1e12) == serve["next_token_mean_ps"])
+END
+}
+again llama-3-8b --machine dgx-h100:1 --requests 64 --prompt 256 --output 16
+again llama-3-8b --machine dgx-h100:1 --requests 64 --prompt 256 --output 16 --dtype fp8
+again qwen3-30b-a3b --machine dgx-h100:2 --requests 64 --prompt 256 --output 4
+again llama-3-8b --machine mi300x --devices 4 --requests 64 --prompt 256 --output 4
