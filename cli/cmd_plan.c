@@ -560,8 +560,11 @@ static void print_text(const cli_context *c,
 {
     char a[4][ORR_UNIT_ROOM];
     const bool has_price = list[0].usd_per_mtoken > 0;
-    printf("%s on %s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0],
-           o->machine, orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt,
+    char part[40] = "";
+    if (o->devices)
+        snprintf(part, sizeof part, "%u devices of ", o->devices);
+    printf("%s on %s%s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0],
+           part, o->machine, orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt,
            (unsigned long long)o->output, count);
     printf("%3s %10s %10s %9s%s  %s\n", "", "tokens/s", "TTFT", "TPOT",
            has_price ? "   $/Mtoken" : "", "plan");
@@ -661,19 +664,45 @@ static orr_code write_page(const cli_context *c,
     return code;
 }
 
+static orr_code read_devices(const char *text,
+                             uint32_t out[CLI_PLAN_SIZES],
+                             size_t *count,
+                             orr_error *err)
+{
+    *count = 0;
+    for (const char *p = text; p && *p;) {
+        char *end;
+        const unsigned long long n = strtoull(p, &end, 10);
+        if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 ||
+            *count == CLI_PLAN_SIZES)
+            return cli_misuse(
+                err, "--devices '%s' is not a list of at most %d whole numbers such as 256,512",
+                text, CLI_PLAN_SIZES);
+        out[(*count)++] = (uint32_t)n;
+        p = *end ? end + 1 : end;
+    }
+    return ORR_OK;
+}
+
 static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
 {
     orr_model model;
     orr_machine machine;
     orr_plan_serving *list;
+    uint32_t sizes[CLI_PLAN_SIZES] = {0};
     size_t count;
-    orr_code code = orr_model_load(c->args[0], &model, err);
+    orr_code code = read_devices(cli_text(c, "devices"), sizes, &count, err);
+    if (!code && count > 1)
+        code = cli_misuse(err, "--devices '%s': --serve takes one number", cli_text(c, "devices"));
+    if (!code)
+        code = orr_model_load(c->args[0], &model, err);
     orr_plan_serve_options o = {.size = sizeof o,
                                 .model = &model,
                                 .machine = cli_text(c, "machine"),
                                 .requests = cli_count(c, "requests"),
                                 .prompt = cli_count(c, "prompt"),
                                 .output = cli_count(c, "output"),
+                                .devices = sizes[0],
                                 .usd_per_hour = usd_per_hour,
                                 .threads = (unsigned)cli_count(c, "threads")};
     if (!code)
@@ -681,7 +710,8 @@ static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
     if (!code)
         code = read_time(c, "max-tpot", &o.max_tpot_s, err);
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o.dtype);
-    if (!code && (code = orr_machine_find(o.machine, &machine, err)))
+    if (!code && (code = o.devices ? orr_machine_for(o.machine, o.devices, &machine, err)
+                                   : orr_machine_find(o.machine, &machine, err)))
         code = orr_because(err, code, "--machine %s", o.machine);
     if (!code && !o.requests)
         o.requests = orr_machine_devices(&machine);
@@ -806,26 +836,6 @@ static orr_code read_price(const char *text, double *out, orr_error *err)
     return cli_misuse(err, "--price '%s' is not a number of US dollars above 0", text);
 }
 
-static orr_code read_devices(const char *text,
-                             uint32_t out[CLI_PLAN_SIZES],
-                             size_t *count,
-                             orr_error *err)
-{
-    *count = 0;
-    for (const char *p = text; p && *p;) {
-        char *end;
-        const unsigned long long n = strtoull(p, &end, 10);
-        if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 ||
-            *count == CLI_PLAN_SIZES)
-            return cli_misuse(
-                err, "--devices '%s' is not a list of at most %d whole numbers such as 256,512",
-                text, CLI_PLAN_SIZES);
-        out[(*count)++] = (uint32_t)n;
-        p = *end ? end + 1 : end;
-    }
-    return ORR_OK;
-}
-
 static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_error *err)
 {
     orr_bytes reserve;
@@ -875,12 +885,13 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     for (const cli_option *o = options; o->name; o++)
         if (o->with && cli_given(c, o->name) && !cli_given(c, o->with))
             return cli_misuse(err, "--%s needs --%s", o->name, o->with);
-    const bool has_training = cli_given(c, "batch") || cli_given(c, "seq") ||
-                              cli_given(c, "check") || cli_given(c, "write") ||
-                              cli_given(c, "no-prune");
-    if (cli_flag(c, "serve") && has_training)
-        return cli_misuse(
-            err, "--batch, --seq, --check, --write and --no-prune do not apply to --serve");
+    static const char *const of_training[] = {
+        "batch",        "seq",           "fix",        "goal",     "sure",
+        "reserve",      "grads-fp32",    "tp-overlap", "software", "check",
+        "check-budget", "check-seconds", "write",      "csv",      "no-prune"};
+    for (size_t i = 0; cli_flag(c, "serve") && i < sizeof of_training / sizeof *of_training; i++)
+        if (cli_given(c, of_training[i]))
+            return cli_misuse(err, "--%s does not apply to --serve", of_training[i]);
     if (cli_flag(c, "serve") && (cli_given(c, "max-memory") || cli_given(c, "max-events")))
         return cli_misuse(err, "--max-memory and --max-events do not apply to --serve, which "
                                "simulates nothing");

@@ -32,3 +32,9 @@ again llama-3-8b --machine dgx-h100:1 --requests 64 --prompt 256 --output 16
 again llama-3-8b --machine dgx-h100:1 --requests 64 --prompt 256 --output 16 --dtype fp8
 again qwen3-30b-a3b --machine dgx-h100:2 --requests 64 --prompt 256 --output 4
 again llama-3-8b --machine mi300x --devices 4 --requests 64 --prompt 256 --output 4
+# Part of the machine; what does not apply is refused.
+orrery plan llama-3-8b --machine dgx-h100:1 --devices 4 --requests 16 --prompt 256 --output 4 --serve -q --top 1 --json |
+    python3 -c 'import json, sys; print({p["tp"] * p["pp"] * p["replicas"] for p in json.load(sys.stdin)["plans"]})'
+for option in "--devices 2,4" "--fix tp=2" "--goal cost" "--software vllm" "--reserve 4GiB" "--csv x.csv"; do
+    orrery plan $args $option 2>&1 | head -1
+done
