@@ -458,7 +458,7 @@ static const cli_option options[] = {
      "always record these ports (8.3) or flows (0-5), besides the busiest",
      .needs = ORR_RUN_PACKETS, .with = "series"},
     {"logical", 0, "FILE", "packet: logical dimensions of the ranks (JSON); default: one",
-     .needs = ORR_RUN_SYSTEM},
+     .needs = ORR_RUN_SYSTEM | ORR_RUN_PACKETS},
     {"flows", 0, "FILE",
      "packet: run the flows of this file (ns-3, htsim's .cm) or of the configuration instead of "
      "traces",
@@ -851,6 +851,10 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         if (o->with && !cli_given(c, o->with))
             return cli_misuse(err, "--%s needs --%s", o->name, o->with);
     }
+    if (cli_given(c, "ideal") && cli_given(c, "hardware"))
+        return cli_misuse(err,
+                          "--ideal computes at the peaks of the machine or system file, --hardware "
+                          "by the kernels of a chip: give one of them");
     /* Traces have kernels to time, on every network; schedules and flows have none. */
     const bool has_kernels = !cli_given(c, "flows") && (!brings_schedule(c) || cli_given(c, "job"));
     const char *timing = cli_given(c, "hardware")   ? "hardware"

@@ -267,6 +267,11 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         o->pipeline = ORR_PIPELINE_OWN;
     if (cli_given(c, "fp8-scaling") && o->dtype != ORR_DTYPE_FP8)
         return cli_misuse(err, "--fp8-scaling requires --dtype fp8");
+    if (cli_given(c, "recompute-layers") && o->recompute != ORR_RECOMPUTE_FULL)
+        return cli_misuse(err, "--recompute-layers requires --recompute full");
+    if (cli_flag(c, "fp8-attention") && o->dtype != ORR_DTYPE_FP8 && o->dtype != ORR_DTYPE_MXFP8 &&
+        o->dtype != ORR_DTYPE_NVFP4)
+        return cli_misuse(err, "--fp8-attention requires --dtype fp8, mxfp8 or nvfp4");
     o->software = orr_software_find(cli_text(c, "software"));
     if (!o->software)
         return refuse_software(cli_text(c, "software"), err);
