@@ -190,7 +190,41 @@ def mtnlg():
     return out
 
 
+def bloom():
+    out = []
+    for r in rows_of("bloom"):
+        h, l, a, tp, pp = (int(r[k]) for k in ("hidden", "layers", "heads", "tp", "pp"))
+        words = degrees(tp, pp, r["dp"]) + ["--software", "megatron-deepspeed", "--no-overlap", "--dtype", r["precision"], "--zero", 1]
+        words += ["--seq", 2048, "--batch", r["batch"], "--micro-batch", r["micro_batch"], "--recompute", "full", "--no-sequence-parallel"]
+        words += ["--first-layers", r["first_layers"], "--last-layers", r["last_layers"]] if r["first_layers"] else []
+        model = {"model_type": "bloom", "hidden_size": h, "n_layer": l, "n_head": a, "vocab_size": 250880, "seq_length": 2048}
+        label = f"{r['date']} h{h} l{l} a{a} tp{tp} pp{pp} b{r['batch']} mb{r['micro_batch']} {r['precision']}"
+        out.append(Case(label, model, words, on("jean-zay-a100", r["gpus"]), float(r["step_s"]) * 1e3))
+    return out
+
+
 # ---- H100 and later ----
+
+
+def flops_of_token(hidden, layers, ffn, heads, kv, vocab, seq, gated):
+    """As Megatron and NeMo counted until August 2025: attention as if no mask halved it."""
+    per = 12 + 12 * kv / heads + (18 if gated else 12) * ffn / hidden + 12 * seq / hidden + 6 * vocab / (layers * hidden)
+    return layers * hidden**2 * per
+
+
+def megatron_core_2024():
+    out = []
+    for r in rows_of("megatron_core_2024"):
+        h, l, a, tp, pp, gpus, batch = (int(r[k]) for k in ("hidden", "layers", "heads", "tp", "pp", "gpus", "batch"))
+        words = degrees(tp, pp, r["dp"]) + ["--software", "megatron-core-2024", "--zero", 1, "--dropout"]
+        words += ["--seq", 4096, "--batch", batch, "--micro-batch", 1]
+        words += ["--tp-overlap"] if tp > 1 else []
+        words += ["--pipeline", "interleaved", "--chunks", l // pp] if pp > 1 else []
+        flops = flops_of_token(h, l, 4 * h, 1, 1, 131072, 4096, gated=False)
+        seconds = batch * 4096 * flops / (float(r["tflops_per_gpu"]) * 1e12 * gpus)
+        model = gpt(h, l, a, vocab=131072, positions=4096) | {"tie_word_embeddings": False}
+        out.append(Case(f"{r['kind']} {r['model']} on {gpus}", model, words, on("dgx-h100", gpus), seconds * 1e3))
+    return out
 
 
 def llama3():
@@ -410,6 +444,32 @@ def dgx_cloud():
     return out
 
 
+LLAMAS = {"llama-2-7b": (4096, 32, 11008, 32, 32, 32000), "llama-3-8b": (4096, 32, 14336, 32, 8, 128256)}
+NEMO = {"gpt3-5b": gpt(4096, 24, 32, vocab=50304), "gpt3-20b": gpt(6144, 44, 48, vocab=padded(50257, 2)),
+        "nemotron-8b": nemotron4(4096, 32, 32) | {"num_key_value_heads": 32},
+        "nemotron-22b": nemotron4(6144, 40, 48) | {"num_key_value_heads": 48}, "nemotron-340b": nemotron4(18432, 96, 96)}
+
+
+def nemo_2024():
+    out = []
+    for r in rows_of("nemo_2024"):
+        tp, pp, cp, vp, gpus, batch, seq = (int(r[k]) for k in ("tp", "pp", "cp", "vp", "gpus", "batch", "seq"))
+        is_2025 = r["machine"] == "dgx-b200"  # container 25.04, as the recipes 25.05 of dgx-cloud
+        words = degrees(tp, pp, gpus // (tp * pp * cp), cp) + ["--seq", seq, "--batch", batch, "--micro-batch", r["micro_batch"]]
+        words += ["--dtype", "fp8", "--fp8-scaling", "delayed-tp" if is_2025 else "delayed", "--zero", 1]
+        words += ["--software", "megatron-core" if is_2025 else "megatron-core-2024"]
+        words += ["--pipeline", "interleaved", "--chunks", vp] if vp > 1 else []
+        words += ["--tp-overlap"] if r["tp_overlap"] == "1" else []
+        words += ["--dropout"] if r["dropout"] == "1" else []
+        if r["tokens_s_gpu"]:
+            tokens = float(r["tokens_s_gpu"])
+        else:
+            tokens = float(r["tflops_per_gpu"]) * 1e12 / flops_of_token(*LLAMAS[r["model"]], seq, gated=True)
+        out.append(Case(f"{r['page']} {r['model']} {r['machine']} x{gpus} s{seq} tp{tp} pp{pp} cp{cp}", NEMO.get(r["model"], r["model"]),
+                        words, on(r["machine"], gpus), batch * seq / (tokens * gpus) * 1e3))
+    return out
+
+
 def deepseek():
     r = rows_of("deepseek_v3")[0]
     words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
@@ -624,6 +684,11 @@ TABLES = [
           "published with bf16 in April 2022 (BF16_Optimizer: cast by one pass, added by another), since the run's own code is not public. Nothing in it, nor in "
           "Megatron's, explains 5 s a step. Messages between stages are sent whole; DeepSpeed sends an eighth and gathers three times, "
           "which blocks its device about as long."),
+    Table("bloom", bloom, "BigScience's trials of February 2022 and BLOOM: 65 layouts of 176 to 203 billion parameters on 384 A100; Megatron-DeepSpeed.",
+          "-", "8 %"),
+    Table("megatron-core-2024", megatron_core_2024, "Megatron-LM's README of 2024: GPT models of 1.7 to 462 billion parameters on 48 to 6,144 H100, bf16.", "-", "8 %"),
+    Table("nemo-2024", nemo_2024, "NeMo's pages of 24.07 (11 models on 8 to 128 H100) and of long sequences (4,096 to 1,048,576 tokens on H100 and B200), fp8.",
+          "-", "8 %"),
     Table("llama3", llama3, "Llama 3, table 4: 405B on 8,192 and 16,384 H100.", "-", "8 %",
           "the paper does not name its kernels: attention is cuDNN's here, without the document mask. Rows of 8,192 tokens come out 7 to 8 % too fast."),
     Table("torchtitan", torchtitan, "torchtitan's benchmarks.", "-", "8 %",
