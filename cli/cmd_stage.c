@@ -97,9 +97,9 @@ static const cli_option options[] = {
     {"software", 0, "NAME",
      "launch the kernels of this software: megatron-core, megatron-core-layers, "
      "megatron-core-router, megatron-core-graph, megatron-core-graph-2026-06, megatron-core-2024, "
-     "megatron-2022, megatron-2021, megatron-deepspeed, deepspeed, fsdp2-eager, fsdp2-fused, "
-     "torch-compile, torch-compile-whole, fsdp2-eager-2024, torch-compile-2024, fsdp-2023, "
-     "torch-eager or cuda-graph",
+     "megatron-core-2024-flash2, megatron-2022, megatron-2021, megatron-deepspeed, deepspeed, "
+     "fsdp2-eager, fsdp2-fused, torch-compile, torch-compile-whole, fsdp2-eager-2024, "
+     "torch-compile-2024, fsdp-2023, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
     {"dropout", 0, NULL,
      "dropout after embedding, attention and FFN, even if the software's recipes have none"},
@@ -186,8 +186,10 @@ static orr_code refuse_software(const char *name, orr_error *err)
     const orr_software *s;
     /* As the help of an option has them: with commas they do not fit in a message. */
     for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
-        /* Not the defect of one release, nor graphs without attention: all would be too long. */
-        if (!(s->expert_bias_slowdown > 0) && strcmp(s->name, "megatron-core-router") != 0)
+        /* Not the defect of one release, nor graphs without attention, nor two kinds of attention of
+         * one year: all would be too long. */
+        if (!(s->expert_bias_slowdown > 0) && strcmp(s->name, "megatron-core-router") != 0 &&
+            strcmp(s->name, "megatron-core-2024-flash2") != 0)
             used +=
                 (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? "|" : "", s->name);
     return cli_misuse(err, "--software '%s': expected %s", name, names);

@@ -456,8 +456,10 @@ def nemo_2024():
         tp, pp, cp, vp, gpus, batch, seq = (int(r[k]) for k in ("tp", "pp", "cp", "vp", "gpus", "batch", "seq"))
         is_2025 = r["machine"] == "dgx-b200"  # container 25.04, as the recipes 25.05 of dgx-cloud
         words = degrees(tp, pp, gpus // (tp * pp * cp), cp) + ["--seq", seq, "--batch", batch, "--micro-batch", r["micro_batch"]]
-        words += ["--dtype", "fp8", "--fp8-scaling", "delayed-tp" if is_2025 else "delayed", "--zero", 1]
-        words += ["--software", "megatron-core" if is_2025 else "megatron-core-2024"]
+        # env_vars of the launcher's conf/config.yaml: NVTE_FUSED_ATTN 0 (562dcb45 of February 2024 to 04b8d098 of August), NCCL_NVLS_ENABLE 0 and
+        # NVTE_DP_AMAX_REDUCE_INTERVAL 0, which Transformer Engine reads up to 1.5 (24.03.01).
+        words += ["--dtype", "fp8", "--fp8-scaling", "delayed" if r["page"] == "24.07" else "delayed-tp", "--zero", 1]
+        words += ["--software", "megatron-core" if is_2025 else "megatron-core-2024-flash2"]
         words += ["--pipeline", "interleaved", "--chunks", vp] if vp > 1 else []
         words += ["--tp-overlap"] if r["tp_overlap"] == "1" else []
         words += ["--dropout"] if r["dropout"] == "1" else []

@@ -142,6 +142,12 @@ double orr__software_draw(const orr_software *s, const orr_chip *chip, const orr
     .compiles_gates = true, .copies_heads = true, .shares_first = true, .leaves_scales = true, \
     .vocab_rows = 128, .gathers_ahead = true
 
+/* Megatron-Core before Transformer Engine had a loss. */
+#define MEGATRON_CORE_2024                                                                     \
+    MEGATRON_CORE, .keeps_logits = true, .adds_expert_bias = true, .separates_experts = true,  \
+                   .host = 0.4, .experts_us = 820, .expert_us = 30, .waits_for_experts = true, \
+                   .collective_us = 12
+
 static const orr_software presets[] = {
     {.name = "megatron-core",
      .note = "Megatron-Core with Transformer Engine: fused attention, overlapped communication",
@@ -193,15 +199,12 @@ static const orr_software presets[] = {
      .stashes_experts = true},
     {.name = "megatron-core-2024",
      .note = "megatron-core of 2024 and early 2025: the loss by compiled kernels over fp32 logits",
-     MEGATRON_CORE,
-     .keeps_logits = true,
-     .adds_expert_bias = true,
-     .separates_experts = true,
-     .host = 0.4,
-     .experts_us = 820,
-     .expert_us = 30,
-     .waits_for_experts = true,
-     .collective_us = 12},
+     MEGATRON_CORE_2024},
+    {.name = "megatron-core-2024-flash2",
+     .note = "megatron-core-2024 with FlashAttention 2 (NVTE_FUSED_ATTN=0, as NeMo's launcher of "
+             "February to August 2024)",
+     MEGATRON_CORE_2024,
+     .has_flash2 = true},
     {.name = "megatron-2022",
      .note = "Megatron-LM of 2022: the same attention; GEMMs accumulate gradients in fp32 and "
              "overlap with tensor-parallel reductions",
