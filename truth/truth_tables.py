@@ -427,7 +427,9 @@ def dgx_cloud():
         words = degrees(tp, pp, gpus // (tp * pp * cp), cp) + ["--seq", r["seq"], "--batch", r["batch"]]
         words += ["--micro-batch", r["micro_batch"], "--dtype", r["precision"], "--zero", 1]
         # cross_entropy_loss_fusion of 25.03 is Megatron-Core's own; later scripts have that of Transformer Engine.
-        words += ["--software", "megatron-core-2024" if r["release"] == "25.03" else "megatron-core"]
+        # NVTE_FUSED_ATTN is 0 for Nemotron-4 340B in 25.03 (nemotron/configure.sh), and 1 for all others.
+        flash2 = "-flash2" if r["model"] == "nemotron4-340b" else ""
+        words += ["--software", f"megatron-core-2024{flash2}" if r["release"] == "25.03" else "megatron-core"]
         words += ["--pipeline", "interleaved", "--chunks", vp] if vp > 1 else []
         words += ["--tp-overlap"] if r["tp_overlap"] == "1" and tp > 1 else []
         words += ["--first-layers", 1, "--last-layers", 1] if r["uneven"] == "1" else []  # of chunks of two
@@ -714,7 +716,7 @@ TABLES = [
           "not explained. How far a Blackwell's clock falls under its limit is taken from the H200 (by the share of its peak)."),
     Table("dgx-cloud", dgx_cloud, "NVIDIA's DGX Cloud recipes 25.03 and 25.05: GPT-3 175B, Llama 3.1 8B to 405B, Nemotron-4 15B and 340B on 8 to "
           "2,304 H100 and 128 to 512 GB200.", "-", "8 %",
-          "rows come out too fast, those of Nemotron-4 most. In fp8 the error grows with the number of ranks, which reduce maxima after each pass: "
+          "rows come out too fast, those of Nemotron-4 15B most. In fp8 the error grows with the number of ranks, which reduce maxima after each pass: "
           "how far ranks drift apart between two of these is not modelled. Beside 16 multiprocessors that a collective holds, products take 1.19 to "
           "1.24 times as long (measure/overlap.csv); the machine's overlap_cost is a share of multiprocessors, 1.14."),
     Table("deepseek-v3", deepseek, "DeepSeek-V3: 2,048 H800.", "-", "-",
