@@ -224,6 +224,23 @@ static const orr_chip *find_bucket(
     return chip ? find_bucket(chip, group, head, more, out) : NULL;
 }
 
+/* The public rows with heads of 81 to 128 are causal, with heads of 128 and at most 16,384 tokens.
+ * Rows without a mask share their grid but have heads of 72 and 80, which kernels pad.  So a head of
+ * 128 is never slower per operation than its own rows, and keeps their rate beyond the longest. */
+enum { LONGEST_MASKED = 16384 };
+
+static atlas_point look_masked(const atlas_class *c, const double *x)
+{
+    const double longest = log2((double)LONGEST_MASKED);
+    const double masked[4] = {x[0] < longest ? x[0] : longest, x[1], x[2], 1};
+    const atlas_point padded = atlas_look(c, x);
+    atlas_point p = atlas_look(c, masked);
+    if (padded.value < p.value)
+        return padded;
+    p.outside += x[0] - masked[0];
+    return p;
+}
+
 /* The base; p: the residual. */
 static double look_attention(const orr_chip *chip,
                              const orr_kernel *k,
@@ -239,7 +256,8 @@ static double look_attention(const orr_chip *chip,
         return atlas_decode_base(chip, k, c->p);
     }
     const double x[4] = {log2(q), log2(batch * heads), log2(heads / kv_heads), k->is_causal};
-    *p = atlas_look(c, x);
+    const bool is_public = chip != atlas_ours() || k->form == ORR_FORM_PAGED;
+    *p = is_public && k->head > 80 && k->head <= 128 ? look_masked(c, x) : atlas_look(c, x);
     return atlas_attention_base(chip, k, c->p);
 }
 
