@@ -66,6 +66,8 @@ typedef struct timing {
     size_t row_room, row_count;
     uint32_t *row_of;     /* by place; NO_ROW: recorded duration */
     uint32_t timed, last; /* nodes; the place of the last of them */
+    double *ready; /* us, by place: of what goes on beside another pass, and of what waits for
+                             it; NULL: nothing does */
     bool has_grads, has_experts;
 } timing;
 
@@ -207,6 +209,8 @@ static orr_code find_rows(timing *t, orr_error *err)
 
 typedef struct walk_state {
     double device, host; /* us: free from then on */
+    double beside;       /* the same, of the stream that overlaps with another pass */
+    double picked;       /* us: when the router was done, whose token counts the host reads */
     double slow;         /* highest clock over the current clock */
     double flops;
     double waits; /* us the device waits for the host */
@@ -216,6 +220,31 @@ typedef struct walk_state {
 static double row_us(const timing *t, const walk_state *w, uint32_t row)
 {
     return t->rows[row].fixed_us + t->rows[row].clocked_us * w->slow;
+}
+
+/* Successors of a node start no earlier than its end. */
+static void make_ready(const timing *t, uint32_t p, double done)
+{
+    const work_graph *g = t->g;
+    for (uint32_t e = g->child_first[p]; t->ready && e < g->child_first[p + 1]; e++)
+        t->ready[g->child[e]] = fmax(t->ready[g->child[e]], done);
+}
+
+static bool goes_beside(const work_graph *g, uint32_t p)
+{
+    const orr_columns *c = &g->t->columns;
+    return c->stream && work_is_comm_slot(g->slot[p]) &&
+           c->stream[g->node[p]] == ORR__STREAM_BESIDE;
+}
+
+/* Rough: an all-to-all crosses a link once, a reduction twice. */
+static double communication_us(const timing *t, uint32_t p)
+{
+    const orr_columns *c = &t->g->t->columns;
+    const uint32_t node = t->g->node[p];
+    const double times = c->comm_type && c->comm_type[node] == ORR_COLL_ALL_TO_ALL ? 1e-3 : 2e-3;
+    const double bytes = c->comm_size ? (double)c->comm_size[node] : 0;
+    return 15 + (t->link_GBps > 0 ? times * bytes / t->link_GBps : 0);
 }
 
 /* Rough estimate of the device's wait for communication. */
@@ -232,13 +261,21 @@ static void walk_communication(const timing *t, walk_state *w, uint32_t p)
             w->host = w->device;
         return;
     }
+    if (t->ready && goes_beside(g, p)) {
+        /* Before an exchange the host waits for the token counts copied after the router; work that
+         * it issued since then continues. */
+        w->host = fmax(w->host, w->picked);
+        w->beside = fmax(fmax(w->beside, t->ready[p]), w->host) + communication_us(t, p);
+        make_ready(t, p, w->beside);
+        return;
+    }
     for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
         /* Nodes are in program order: a child that follows soon blocks the device. */
         holds_device |= g->child[e] <= p + 4 && g->slot[g->child[e]] == WORK_SLOT_COMP;
     if (!holds_device || bytes <= 0)
         return;
-    const double start = w->device > w->host ? w->device : w->host;
-    w->device = start + 15 + (t->link_GBps > 0 ? 2e-3 * (double)bytes / t->link_GBps : 0);
+    w->device = fmax(w->device, w->host) + communication_us(t, p);
+    make_ready(t, p, w->device);
 }
 
 /* The prefix of a node's name that identifies the pass of a layer: "mb2.layer17.". */
@@ -291,7 +328,9 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
 {
     const work_graph *g = t->g;
     orr_str batch = {"", 0};
-    w->device = w->host = w->flops = w->waits = 0;
+    w->device = w->host = w->flops = w->waits = w->beside = w->picked = 0;
+    if (t->ready)
+        memset(t->ready, 0, g->count * sizeof *t->ready);
     for (uint32_t p = 0; p < g->count; p++) {
         if (t->row_of[p] == NO_ROW) {
             if (g->slot[p] == WORK_SLOT_RECV || work_is_comm_slot(g->slot[p]))
@@ -309,6 +348,8 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
             w->host += t->software->step_us * w->speed;
         if (t->software->block_us > 0 && begins_block(t, p))
             w->host += t->software->block_us * w->speed;
+        if (t->ready)
+            w->device = fmax(w->device, t->ready[p]);
         /* Kernels of a node are launched one after the other, so the first starts before the host
          * has issued all of them: count half of its work. */
         const double wait = w->host - host_us * 0.5 - w->device;
@@ -316,8 +357,12 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         w->device += whole;
         w->waits += wait > 0 ? wait : 0;
         w->flops += r->flops;
-        if (t->software->waits_for_experts && r->picks_experts)
-            w->host = fmax(w->host, w->device);
+        make_ready(t, p, w->device);
+        if (t->software->waits_for_experts && r->picks_experts) {
+            w->picked = w->device;
+            if (!t->ready)
+                w->host = fmax(w->host, w->device);
+        }
         if (ticks)
             /* Never 0, which would mean the recorded duration. */
             ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
@@ -434,10 +479,16 @@ orr_code work_graph_time(work_graph *g,
     t.row_of = orr_alloc(g->count, sizeof *t.row_of);
     g->ticks = orr_alloc(g->count, sizeof *g->ticks);
     orr_code code = t.texts && t.row_of && g->ticks ? find_rows(&t, err) : orr_no_memory(err);
+    uint32_t beside = 0;
+    while (beside < g->count && !goes_beside(g, beside))
+        beside++;
+    if (!code && beside < g->count && !(t.ready = orr_alloc(g->count, sizeof *t.ready)))
+        code = orr_no_memory(err);
     if (!code)
         fill_ticks(&t, g->ticks);
     *timed += t.timed;
     orr_intern_destroy(t.texts);
+    orr_free(t.ready);
     orr_free(t.row_of);
     orr_free(t.rows);
     return code;

@@ -124,9 +124,8 @@ typedef enum llm_stream {
     LLM_ON_PREVIOUS,
     LLM_ON_CP,
     LLM_ON_EP,
-    LLM_ON_KV,      /* caches that move to other ranks */
-    LLM_ON_TP_BACK, /* of a backward pass that goes on beside a forward pass */
-    LLM_ON_EP_BACK
+    LLM_ON_KV, /* caches that move to other ranks */
+    LLM_ON_EP_BESIDE = ORR__STREAM_BESIDE
 } llm_stream;
 
 /* What nodes would take, added up instead of being written: each the longer of its operations and
@@ -143,19 +142,22 @@ typedef struct llm_meter {
     double flops;         /* that hold the clock down */
 } llm_meter;
 
+enum { LLM_BARRIERS = 8, LLM_PREFIX_MOST = 80 };
+
 typedef struct llm_pen {
     const llm_job *g;
     llm_meter *meter;       /* NULL: write */
     struct orr__tape *tape; /* instead of a trace; NULL: write */
     uint32_t slot_count;    /* of the class; more than LLM_SLOTS where it has peers of its own */
     orr__builder b;
-    uint64_t barrier[8]; /* what the next computation waits for, besides its data; 0: nothing */
-    uint64_t held;       /* the next node says that its rank holds so many bytes; see has_held */
+    uint64_t barrier
+        [LLM_BARRIERS]; /* what the next computation waits for, besides its data; 0: nothing */
+    uint64_t held;      /* the next node says that its rank holds so many bytes; see has_held */
     bool has_held;
-    const llm_tokens *tokens; /* that the next computation makes; NULL: none */
-    bool is_beside;  /* a backward pass that goes on beside a forward pass: streams of its own */
-    char prefix[80]; /* of names: "mb2.layer17." */
-    orr_buf kernels; /* that the next computation launches, as text */
+    const llm_tokens *tokens;       /* that the next computation makes; NULL: none */
+    bool is_beside;                 /* a forward and a backward pass are written in turns */
+    char prefix[LLM_PREFIX_MOST];   /* of names: "mb2.layer17." */
+    orr_buf kernels;                /* that the next computation launches, as text */
     struct llm_known_kernel *known; /* texts written before (llm_kernels.c); or NULL */
 } llm_pen;
 
@@ -289,6 +291,17 @@ bool llm_is_recomputed(const llm_job *g, uint64_t layer); /* in full */
 uint64_t llm_layer_forward(llm_pen *p, uint64_t layer, uint64_t tag, uint64_t input);
 uint64_t llm_layer_backward(
     llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads);
+
+/* One of two passes that are written in turns. */
+typedef struct llm_side {
+    uint64_t layer, tag;
+    uint64_t at;                    /* what goes into the layer; afterwards what comes out of it */
+    char prefix[LLM_PREFIX_MOST];   /* of names */
+    uint64_t barrier[LLM_BARRIERS]; /* what its first computation waits for */
+} llm_side;
+
+/* A layer forward and one backward, of different micro-batches. */
+void llm_layer_turns(llm_pen *p, llm_side *forth, llm_side *back, int parts, llm_grads *grads);
 enum { LLM_RING_TAGS = 8 };
 
 /* Parameters of a layer on one rank, those of experts apart. */

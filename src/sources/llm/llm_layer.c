@@ -321,6 +321,7 @@ typedef struct forward {
     const char *suffix;
     uint64_t tag;
     bool is_partial; /* only what is not kept: ORR_RECOMPUTE_OPERATORS and _PARTS */
+    int products;    /* so far */
     uint64_t out[LLM_STEPS_MOST];
 } forward;
 
@@ -438,18 +439,23 @@ bool llm_is_in_parts(const llm_step *s, uint32_t parts)
            (parts & ORR_PART_SHARED && starts_with(s, "shared."));
 }
 
-static uint64_t run_forward_steps(forward *f, uint64_t input)
+/* Steps [first, end). */
+static void run_forward_range(forward *f, int first, int end)
 {
     const orr_llm_options *o = &f->p->g->opt;
-    int products = 0;
-    f->out[0] = input;
-    for (int i = 1; i < f->s->count; i++) {
+    for (int i = first; i < end; i++) {
         const llm_step *step = &f->s->list[i];
         const bool is_kept = f->is_partial && (o->recompute == ORR_RECOMPUTE_PARTS
                                                    ? !llm_is_in_parts(step, o->recompute_parts)
-                                                   : llm_keeps_result(step, &products));
+                                                   : llm_keeps_result(step, &f->products));
         f->out[i] = is_kept ? f->out[step->from] : forward_step(f, step);
     }
+}
+
+static uint64_t run_forward_steps(forward *f, uint64_t input)
+{
+    f->out[0] = input;
+    run_forward_range(f, 1, f->s->count);
     return f->out[f->s->count - 1];
 }
 
@@ -589,17 +595,30 @@ static void start_from(backward *b, uint64_t output_grad)
         give(b, i, output_grad);
 }
 
+/* Steps from last down to first. */
+static void run_backward_range(backward *b, int last, int first)
+{
+    for (int i = last; i >= first; i--)
+        backward_step(b, i);
+}
+
+/* The gradient of what the steps took. */
+static uint64_t input_grad(backward *b)
+{
+    const llm_pen *p = b->p;
+    const llm_deps sum = {b->of[0].ids, b->of[0].count};
+    if (sum.count < 2)
+        return sum.count ? sum.ids[0] : 0;
+    return llm_put_elementwise(b->p, "input.grad", p->g->thin_tokens * p->g->m->hidden, 1, 3, sum);
+}
+
 uint64_t llm_steps_backward(
     llm_pen *p, const llm_steps *s, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
 {
     backward b = {.p = p, .s = s, .tag = tag, .parts = parts, .grads = grads};
     start_from(&b, output_grad);
-    for (int i = s->count; i-- > 1;)
-        backward_step(&b, i);
-    const llm_deps sum = {b.of[0].ids, b.of[0].count};
-    if (sum.count < 2)
-        return sum.count ? sum.ids[0] : 0;
-    return llm_put_elementwise(p, "input.grad", p->g->thin_tokens * p->g->m->hidden, 1, 3, sum);
+    run_backward_range(&b, s->count - 1, 1);
+    return input_grad(&b);
 }
 
 bool llm_is_recomputed(const llm_job *g, uint64_t layer)
@@ -610,19 +629,85 @@ bool llm_is_recomputed(const llm_job *g, uint64_t layer)
     return !some || some >= all || (layer + 1) * some / all > layer * some / all;
 }
 
+/* What is recomputed before a backward pass: what that one starts after. */
+static uint64_t run_again(llm_pen *p, const llm_steps *s, uint64_t tag, uint64_t output_grad)
+{
+    forward again = {.p = p,
+                     .s = s,
+                     .suffix = ".again",
+                     .tag = tag + 4,
+                     .is_partial = p->g->opt.recompute >= ORR_RECOMPUTE_OPERATORS};
+    if (again.is_partial || llm_is_recomputed(p->g, s->layer))
+        return run_forward_steps(&again, output_grad);
+    return output_grad;
+}
+
 uint64_t llm_layer_backward(
     llm_pen *p, uint64_t layer, uint64_t tag, int parts, uint64_t output_grad, llm_grads *grads)
 {
     llm_steps s;
     llm_describe_layer(p->g, layer, &s);
-    forward again = {.p = p,
-                     .s = &s,
-                     .suffix = ".again",
-                     .tag = tag + 4,
-                     .is_partial = p->g->opt.recompute >= ORR_RECOMPUTE_OPERATORS};
-    if (parts & LLM_INPUT_GRADS && (again.is_partial || llm_is_recomputed(p->g, layer)))
-        output_grad = run_forward_steps(&again, output_grad);
+    if (parts & LLM_INPUT_GRADS)
+        output_grad = run_again(p, &s, tag, output_grad);
     return llm_steps_backward(p, &s, tag, parts, output_grad, grads);
+}
+
+/* ---- a forward and a backward pass in turns ----
+ *
+ * As Megatron-Core issues them (TransformerLayerSchedulePlan.run): what travels to or from experts
+ * of one pass goes under the computation of the other.
+ *
+ *     exchanges       combine back |  dispatch, dispatch back     |  combine
+ *     computation     to the router |  experts back, experts      |  attention back
+ */
+
+/* Where tokens are sent to experts, or come back; else where the list ends, or begins. */
+static int exchange_at(const llm_steps *s, bool is_dispatch, int otherwise)
+{
+    for (int i = 1; i < s->count; i++)
+        if (s->list[i].kind == LLM_STEP_EXCHANGE && s->list[i].is_dispatch == is_dispatch)
+            return i;
+    return otherwise;
+}
+
+static void take_turn(llm_pen *p, llm_side *t)
+{
+    memcpy(p->prefix, t->prefix, sizeof p->prefix);
+    for (size_t i = 0; i < sizeof t->barrier / sizeof *t->barrier; i++) {
+        if (t->barrier[i])
+            p->barrier[i] = t->barrier[i];
+        t->barrier[i] = 0;
+    }
+}
+
+void llm_layer_turns(llm_pen *p, llm_side *forth, llm_side *back, int parts, llm_grads *grads)
+{
+    llm_steps fs, bs;
+    llm_describe_layer(p->g, forth->layer, &fs);
+    llm_describe_layer(p->g, back->layer, &bs);
+    forward f = {.p = p, .s = &fs, .suffix = "", .tag = forth->tag, .out = {forth->at}};
+    backward b = {.p = p, .s = &bs, .tag = back->tag, .parts = parts, .grads = grads};
+    const int sent = exchange_at(&fs, true, fs.count), returned = exchange_at(&fs, false, fs.count);
+    const int b_sent = exchange_at(&bs, true, 0), b_returned = exchange_at(&bs, false, 1);
+    take_turn(p, back);
+    start_from(&b, run_again(p, &bs, back->tag, back->at));
+    run_backward_range(&b, bs.count - 1, b_returned);
+    take_turn(p, forth);
+    run_forward_range(&f, 1, sent);
+    take_turn(p, back);
+    run_backward_range(&b, b_returned - 1, b_sent + 1);
+    take_turn(p, forth);
+    run_forward_range(&f, sent, sent < returned ? sent + 1 : sent);
+    take_turn(p, back);
+    run_backward_range(&b, b_sent, b_sent > 0 ? b_sent : 1);
+    take_turn(p, forth);
+    run_forward_range(&f, sent + 1, returned < fs.count ? returned + 1 : returned);
+    take_turn(p, back);
+    run_backward_range(&b, b_sent - 1, 1);
+    back->at = input_grad(&b);
+    take_turn(p, forth);
+    run_forward_range(&f, returned + 1, fs.count);
+    forth->at = f.out[fs.count - 1];
 }
 
 /* What a layer is made of, on one rank: norm, attention, FFN or experts, and the sums between.

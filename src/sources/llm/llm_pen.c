@@ -258,17 +258,19 @@ uint64_t llm_put_collect(llm_pen *p,
         return measure_collect(p->meter, kind, bytes, p->g->layout.degree[axis],
                                axis == LLM_AXIS_CP ? p->g->layout.tp : 1);
     llm_stream stream = stream_of_axis(axis);
-    if (p->is_beside)
-        stream = stream == LLM_ON_TP   ? LLM_ON_TP_BACK
-                 : stream == LLM_ON_EP ? LLM_ON_EP_BACK
-                                       : stream;
+    if (p->is_beside && stream == LLM_ON_EP)
+        stream = LLM_ON_EP_BESIDE;
     if (p->tape)
         return llm_tape_collect(p->tape, kind, bytes, axis, stream, after);
     orr__builder *b = begin(p, ORR_NODE_COMM_COLL, name, after);
     orr__put_collective(b, kind, bytes);
     orr__put_group_hole(b, axis);
     add_ctrl(b, orr__build_in_stream(b, stream));
-    return end(p, stream, false);
+    const uint64_t id = end(p, stream, false);
+    /* Both passes compute in one stream, which waits for what is between tensor-parallel ranks. */
+    if (p->is_beside && axis == LLM_AXIS_TP && !p->g->opt.overlaps_tensor)
+        p->barrier[LLM_BARRIERS - 1] = id;
+    return id;
 }
 
 static llm_stream stream_of_peer(llm_peer peer)

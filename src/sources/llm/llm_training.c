@@ -523,6 +523,11 @@ typedef struct walk {
     llm_grads grads; /* of the last layer that a backward pass came to */
 } walk;
 
+static uint64_t count_of(const walk *k)
+{
+    return k->layers.end - k->layers.first;
+}
+
 static uint64_t layer_at(const walk *k, uint64_t i)
 {
     return k->task->kind == LLM_FORWARD ? k->layers.first + i : k->layers.end - 1 - i;
@@ -533,7 +538,7 @@ static uint64_t layer_at(const walk *k, uint64_t i)
 static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 {
     stage_writer *w = k->w;
-    const uint64_t count = k->layers.end - k->layers.first;
+    const uint64_t count = count_of(k);
     const uint64_t first_batch =
         llm_is_dual(&w->g->opt) && k->task->chunk ? w->g->micro_batches / 2 : 0;
     const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == first_batch;
@@ -552,8 +557,7 @@ static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 
 static bool walk_open(walk *k)
 {
-    const uint64_t count = k->layers.end - k->layers.first;
-    k->gathered = orr_alloc((size_t)count + 1, sizeof *k->gathered);
+    k->gathered = orr_alloc((size_t)count_of(k) + 1, sizeof *k->gathered);
     if (!k->gathered)
         k->w->p->b.code = orr_no_memory(k->w->p->b.err);
     return k->gathered != NULL;
@@ -577,11 +581,12 @@ static uint64_t agree_on_scales(const walk *k, llm_deps after)
     return llm_put_collect(k->w->p, "amax.reduce", ORR_COLL_ALL_REDUCE, numbers * 4, axis, after);
 }
 
-static uint64_t walk_forward(walk *k, uint64_t input)
+/* The layers from the i-th on. */
+static uint64_t walk_forward_from(walk *k, uint64_t i, uint64_t input)
 {
     stage_writer *w = k->w;
     uint64_t at = input;
-    for (uint64_t i = 0; i < k->layers.end - k->layers.first; i++) {
+    for (; i < count_of(k); i++) {
         const uint64_t layer = layer_at(k, i);
         ask_for_weights(k, i, at);
         name_layer(w->p, k->task, layer);
@@ -589,6 +594,11 @@ static uint64_t walk_forward(walk *k, uint64_t input)
     }
     name_end(w->p, k->task);
     return agree_on_scales(k, LLM_AFTER(at));
+}
+
+static uint64_t walk_forward(walk *k, uint64_t input)
+{
+    return walk_forward_from(k, 0, input);
 }
 
 /* Are the gradients complete with this task? */
@@ -612,26 +622,54 @@ static uint64_t after_grads(const walk *k, uint64_t at)
     return agree_on_scales(k, (llm_deps){ids, count});
 }
 
-static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
+/* A layer's gradients are written. */
+static void note_grads(walk *k, uint64_t layer, int parts, const llm_grads *grads)
+{
+    uint64_t dense, expert;
+    llm_layer_parameters(k->w->g, layer, &dense, &expert);
+    if (is_final(k->w, k->task, parts))
+        llm_sync_grads(&k->w->sync, dense, expert, grads);
+    k->grads = *grads;
+}
+
+static uint64_t walk_backward_from(walk *k, uint64_t i, int parts, uint64_t output_grad)
 {
     stage_writer *w = k->w;
     uint64_t at = output_grad;
-    for (uint64_t i = 0; i < k->layers.end - k->layers.first; i++) {
+    for (; i < count_of(k); i++) {
         const uint64_t layer = layer_at(k, i);
         llm_grads grads = {0};
-        uint64_t dense, expert;
         if (parts & LLM_INPUT_GRADS)
             ask_for_weights(k, i, at);
         name_layer(w->p, k->task, layer);
         const uint64_t input_grad = llm_layer_backward(
             w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), parts, at, &grads);
         at = parts & LLM_INPUT_GRADS ? input_grad : at;
-        llm_layer_parameters(w->g, layer, &dense, &expert);
-        if (is_final(w, k->task, parts))
-            llm_sync_grads(&w->sync, dense, expert, &grads);
-        k->grads = grads;
+        note_grads(k, layer, parts, &grads);
     }
     return parts & LLM_INPUT_GRADS ? after_grads(k, at) : at;
+}
+
+static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
+{
+    return walk_backward_from(k, 0, parts, output_grad);
+}
+
+/* What one of two passes in turns does next; before: what both wait for. */
+static void open_turn(walk *k, uint64_t i, uint64_t before, llm_side *t)
+{
+    llm_pen *p = k->w->p;
+    t->layer = layer_at(k, i);
+    t->tag = layer_tag(k->w->g, k->task->micro_batch, t->layer);
+    memset(t->barrier, 0, sizeof t->barrier);
+    t->barrier[0] = before;
+    ask_for_weights(k, i, t->at);
+    for (size_t b = 4; b < 6; b++) {
+        t->barrier[b] = p->barrier[b];
+        p->barrier[b] = 0;
+    }
+    name_layer(p, k->task, t->layer);
+    memcpy(t->prefix, p->prefix, sizeof t->prefix);
 }
 
 /* ---- tasks ---- */
@@ -661,33 +699,38 @@ static llm_peer peer_before(const stage_writer *w, uint32_t chunk)
     return chunk % 2 && llm_comes_back(&w->g->opt) ? LLM_PEER_NEXT : LLM_PEER_PREVIOUS;
 }
 
-static void run_forward(stage_writer *w, const llm_task *t)
+static uint64_t start_forward(stage_writer *w, const llm_task *t)
+{
+    name_end(w->p, t);
+    if (is_first(w, t->chunk))
+        return llm_embedding_forward(w->p);
+    if (is_turn(w, t->chunk, t->chunk - 1))
+        return *end_of(w, w->forward_end, t->chunk - 1, t->micro_batch);
+    return llm_put_receive(w->p, "receive", message_bytes(w->g),
+                           message_tag(w->g, stage_of(w, t->chunk), t->micro_batch, false),
+                           peer_before(w, t->chunk), LLM_AFTER(0));
+}
+
+static void end_forward(stage_writer *w, const llm_task *t, uint64_t at)
 {
     llm_pen *p = w->p;
-    const uint32_t stage = stage_of(w, t->chunk);
-    walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
-    uint64_t at;
-    if (!walk_open(&k))
-        return;
-    name_end(p, t);
-    if (is_first(w, t->chunk))
-        at = llm_embedding_forward(p);
-    else if (is_turn(w, t->chunk, t->chunk - 1))
-        at = *end_of(w, w->forward_end, t->chunk - 1, t->micro_batch);
-    else
-        at = llm_put_receive(p, "receive", message_bytes(w->g),
-                             message_tag(w->g, stage, t->micro_batch, false),
-                             peer_before(w, t->chunk), LLM_AFTER(0));
-    at = walk_forward(&k, at);
     name_end(p, t);
     if (is_last(w, t->chunk))
         at = w->loss[t->micro_batch] = mtp_forward(p, t->micro_batch, llm_head_forward(p, at));
     else if (!is_turn(w, t->chunk, t->chunk + 1))
         llm_put_send(p, "send", message_bytes(w->g),
-                     message_tag(w->g, stage + 1, t->micro_batch, false), peer_behind(w, t->chunk),
-                     LLM_AFTER(at));
+                     message_tag(w->g, stage_of(w, t->chunk) + 1, t->micro_batch, false),
+                     peer_behind(w, t->chunk), LLM_AFTER(at));
     *end_of(w, w->forward_end, t->chunk, t->micro_batch) = at;
     p->barrier[0] = at;
+}
+
+static void run_forward(stage_writer *w, const llm_task *t)
+{
+    walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
+    if (!walk_open(&k))
+        return;
+    end_forward(w, t, walk_forward(&k, start_forward(w, t)));
     orr_free(k.gathered);
 }
 
@@ -731,19 +774,27 @@ static void end_backward(stage_writer *w, const llm_task *t, int parts, uint64_t
         llm_sync_grads(&w->sync, llm_embedding_parameters(w->g), 0, &grads);
 }
 
+static int parts_of(const llm_task *t)
+{
+    return t->is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
+}
+
+static void close_backward(stage_writer *w, const llm_task *t, uint64_t at)
+{
+    name_end(w->p, t);
+    end_backward(w, t, parts_of(t), at);
+    *end_of(w, w->backward_end, t->chunk, t->micro_batch) = at;
+    w->p->barrier[0] = at;
+}
+
 static void run_backward(stage_writer *w, const llm_task *t)
 {
-    const int parts = t->is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
     if (!walk_open(&k))
         return;
     name_end(w->p, t);
-    uint64_t at = start_backward(w, t, parts);
-    at = walk_backward(&k, parts, at);
-    name_end(w->p, t);
-    end_backward(w, t, parts, at);
-    *end_of(w, w->backward_end, t->chunk, t->micro_batch) = at;
-    w->p->barrier[0] = at;
+    const uint64_t at = start_backward(w, t, parts_of(t));
+    close_backward(w, t, walk_backward(&k, parts_of(t), at));
     orr_free(k.gathered);
 }
 
@@ -766,18 +817,45 @@ static void run_weights(stage_writer *w, const llm_task *t)
     memcpy(w->p->barrier, barrier, sizeof barrier);
 }
 
-/* A forward and a backward pass beside each other: both wait for what came before, and what follows
- * for both. */
+/* A forward and a backward pass beside each other, layer by layer: both wait for what came before,
+ * and what follows for both. */
+static void write_pair(walk *forth, walk *back)
+{
+    stage_writer *w = forth->w;
+    llm_pen *p = w->p;
+    const int parts = parts_of(back->task);
+    const uint64_t before = p->barrier[0];
+    llm_side f = {.at = start_forward(w, forth->task)}, b = {0};
+    uint64_t i = 0;
+    p->barrier[0] = before;
+    name_end(p, back->task);
+    b.at = start_backward(w, back->task, parts);
+    p->is_beside = true;
+    for (; i < count_of(forth) && i < count_of(back); i++) {
+        llm_grads grads = {0};
+        open_turn(back, i, i ? 0 : before, &b);
+        open_turn(forth, i, i ? 0 : before, &f);
+        llm_layer_turns(p, &f, &b, parts, &grads);
+        note_grads(back, b.layer, parts, &grads);
+    }
+    p->is_beside = false;
+    if (i == 0)
+        p->barrier[0] = before;
+    end_forward(w, forth->task, walk_forward_from(forth, i, f.at));
+    const uint64_t end = p->barrier[0];
+    p->barrier[0] = i == 0 ? before : 0;
+    close_backward(w, back->task, walk_backward_from(back, i, parts, b.at));
+    p->barrier[6] = end;
+}
+
 static void run_pair(stage_writer *w, const llm_task *forward, const llm_task *backward)
 {
-    const uint64_t before = w->p->barrier[0];
-    run_forward(w, forward);
-    const uint64_t end = w->p->barrier[0];
-    w->p->barrier[0] = before;
-    w->p->is_beside = true;
-    run_backward(w, backward);
-    w->p->is_beside = false;
-    w->p->barrier[6] = end;
+    walk forth = {.w = w, .task = forward, .layers = layers_of(w, forward->chunk)};
+    walk back = {.w = w, .task = backward, .layers = layers_of(w, backward->chunk)};
+    if (walk_open(&forth) && walk_open(&back))
+        write_pair(&forth, &back);
+    orr_free(forth.gathered);
+    orr_free(back.gathered);
 }
 
 static bool is_pair(const stage_writer *w, const llm_task *tasks, size_t i, size_t count)
