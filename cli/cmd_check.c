@@ -200,6 +200,7 @@ static orr_code check_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_check = {
     .name = "check",
+    .in_place = "",
     .summary = "find errors in traces and repair them where possible",
     .description =
         "Reads traces and reports damage, cycles, missing parents, duplicate ids and bad attributes, each "

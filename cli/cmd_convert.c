@@ -1363,6 +1363,7 @@ static orr_code convert_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_convert = {
     .name = "convert",
+    .in_place = "et",
     .summary = "convert workloads to traces, and traces to other formats",
     .description =
         "KIND et: IN is any trace: .et of any version, JSON, a set; plain or compressed.  KIND text: IN is a table "

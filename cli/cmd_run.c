@@ -476,7 +476,7 @@ static const cli_option options[] = {
     {"hosts", 0, "N", "hosts of the machine; default: one per rank", CLI_COUNT, 1, 1 << 22},
     {"seed", 0, "N", "random seed of the placement", CLI_COUNT, .fallback = "1"},
     {"compare", 0, "NETWORKS", "run on each of these comma-separated models and compare the times"},
-    {"compare-traces", 0, "LIST", "with --compare: further traces, each compared separately",
+    {"compare-traces", 0, "FILES", "with --compare: further traces, each compared separately",
      .with = "compare"},
     {"compare-chart", 0, "FILE", "with --compare: draw the times as bars (SVG)", .with = "compare",
      .kind = CLI_OUTPUT},
@@ -528,9 +528,6 @@ static const cli_option options[] = {
      .fallback = "auto", .needs = ORR_RUN_WHAT_IF | ONE_RUN, .with = "report"},
     {0},
 };
-
-static const char *const outputs[] = {"report", "timeline",  "csv",          "links",
-                                      "series", "trace-log", "compare-chart"};
 
 static const cli_argument arguments[] = {
     {"TRACES", "a prefix P of P.0.et, P.1.et, ..., a directory, a .orr, or a GOAL schedule",
@@ -776,38 +773,6 @@ orr_code cli_run_and_print(cli_context *c,
 
 /* ---- what goes with what ---- */
 
-/* The option or argument that reads this file, or writes it and comes before option `last`; NULL:
- * there is none. */
-static const char *taken_by(const cli_context *c, const char *path, const char *last)
-{
-    static const char *const inputs[] = {"system",        "topology", "memory", "groups",
-                                         "packet-config", "logical",  "flows",  "ranks-file",
-                                         "noise",         "placement"};
-    for (unsigned i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        if (cli_given(c, inputs[i]) && strcmp(cli_text(c, inputs[i]), path) == 0)
-            return inputs[i];
-    for (int i = 0; i < c->arg_count; i++)
-        if (strcmp(c->args[i], path) == 0)
-            return "TRACES";
-    for (unsigned i = 0; strcmp(outputs[i], last) != 0; i++)
-        if (cli_given(c, outputs[i]) && strcmp(cli_text(c, outputs[i]), path) == 0)
-            return outputs[i];
-    return NULL;
-}
-
-/* Nothing is written over what was read, or over another output. */
-static orr_code check_outputs(const cli_context *c, orr_error *err)
-{
-    for (unsigned i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        const char *path = cli_given(c, outputs[i]) ? cli_text(c, outputs[i]) : "-";
-        const char *by = strcmp(path, "-") == 0 ? NULL : taken_by(c, path, outputs[i]);
-        if (by)
-            return cli_misuse(err, "--%s %s: same file as %s%s", outputs[i], path,
-                              strcmp(by, "TRACES") == 0 ? "" : "--", by);
-    }
-    return ORR_OK;
-}
-
 static bool is_loggops(const cli_context *c)
 {
     const char *network = cli_text(c, "network");
@@ -992,9 +957,7 @@ static orr_run_rows rows_of(const char *word)
 static orr_code run_run(cli_context *c, orr_error *err)
 {
     char keys[CLI_KEYS_ROOM];
-    orr_code code = check_outputs(c, err);
-    if (!code)
-        code = check_options(c, err);
+    orr_code code = check_options(c, err);
     if (!code)
         code = check_compat(c, err);
     if (!code)

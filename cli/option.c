@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* "did you mean": the candidate with the fewest typing mistakes between it and what was typed.
  *
@@ -432,11 +433,112 @@ static orr_code check_required(const cli_context *c, orr_error *err)
     return ORR_OK;
 }
 
+/* ---- outputs ---- */
+
+/* The file that a path names, or would name: that of its folder and its last part. */
+static bool find_place(const char *path, struct stat *st, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[4096] = ".";
+    *name = NULL;
+    if (stat(path, st) == 0)
+        return S_ISREG(st->st_mode);
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    *name = slash ? slash + 1 : path;
+    return stat(folder, st) == 0 && S_ISDIR(st->st_mode);
+}
+
+static bool is_same_place(const char *a, const char *b)
+{
+    struct stat x, y;
+    const char *name_a, *name_b;
+    if (!find_place(a, &x, &name_a) || !find_place(b, &y, &name_b))
+        return false;
+    return x.st_dev == y.st_dev && x.st_ino == y.st_ino && !name_a == !name_b &&
+           (!name_a || strcmp(name_a, name_b) == 0);
+}
+
+/* P.0.et for the prefix P. */
+static bool is_rank_of(const char *path, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+    const char *at = path + n;
+    if (!n || strncmp(path, prefix, n) != 0 || *at++ != '.' || *at < '0' || *at > '9')
+        return false;
+    return strcmp(at + strspn(at, "0123456789"), ".et") == 0;
+}
+
+/* Does one of these words, with commas between them, name the file? */
+static bool names_file(const char *words, const char *path)
+{
+    char word[4096];
+    if (is_same_place(words, path) || is_rank_of(path, words))
+        return true;
+    for (const char *at = words; *at;) {
+        const size_t n = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", n < sizeof word ? (int)n : 0, at);
+        if (n && (is_same_place(word, path) || is_rank_of(path, word)))
+            return true;
+        at += n + (at[n] == ',');
+    }
+    return false;
+}
+
+static const char *value_of(const cli_context *c, const cli_option *o)
+{
+    const char *given = c->value[o - c->command->options];
+    return given ? given : o->fallback;
+}
+
+/* By what its value is called. */
+static bool takes_files(const cli_option *o)
+{
+    return o->arg && o->kind != CLI_COUNT &&
+           (strstr(o->arg, "FILE") || strcmp(o->arg, "OUT") == 0 || strcmp(o->arg, "DB") == 0 ||
+            strcmp(o->arg, "PLACEMENT") == 0 || strcmp(o->arg, "MACHINE") == 0);
+}
+
+static bool may_be_in_place(const cli_context *c)
+{
+    const char *with = c->command->in_place;
+    return c->command->now || /* as the old program did */
+           (with && (!*with || (c->arg_count && strcmp(c->args[0], with) == 0)));
+}
+
+/* Nothing is written over what is read, or over another output. */
+static orr_code check_same(const cli_context *c, const cli_option *out, orr_error *err)
+{
+    const char *path = value_of(c, out);
+    const cli_argument *a = c->command->arguments;
+    const int count = c->command->keeps_rest && c->arg_count ? 1 : c->arg_count;
+    for (const cli_option *o = c->command->options; o->name; o++) {
+        const char *other = c->value[o - c->command->options];
+        const bool is_later_output = o->kind == CLI_OUTPUT && o >= out;
+        if (other && takes_files(o) && !is_later_output && names_file(other, path))
+            return cli_misuse(err, "--%s %s: same file as --%s", out->name, path, o->name);
+    }
+    for (int i = 0; i < count && !c->given; i++) {
+        if (names_file(c->args[i], path))
+            return cli_misuse(err, "--%s %s: same file as %s", out->name, path,
+                              a && a->name ? a->name : c->args[i]);
+        if (a && a->name && a[1].name)
+            a++;
+    }
+    return ORR_OK;
+}
+
 static orr_code check_outputs(const cli_context *c, orr_error *err)
 {
     orr_code code = ORR_OK;
+    for (const cli_option *o = c->command->options; o && o->name && !may_be_in_place(c); o++) {
+        const char *path = value_of(c, o);
+        if (o->kind == CLI_OUTPUT && path && strcmp(path, "-") != 0 &&
+            (code = check_same(c, o, err)))
+            return code;
+    }
     for (const cli_option *o = c->command->options; o && o->name && !code; o++) {
-        const char *given = c->value[o - c->command->options], *path = given ? given : o->fallback;
+        const char *path = value_of(c, o);
         if (!path || strcmp(path, "-") == 0)
             continue;
         if (o->kind == CLI_FOLDER)

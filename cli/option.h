@@ -86,6 +86,8 @@ typedef struct cli_command {
     bool ignores_unknown; /* options it does not have are passed over, as the old program did */
     /* What follows the first argument is not read: it belongs to another program. */
     bool keeps_rest;
+    /* The output may be the input: "" always, else with this first argument; NULL: never. */
+    const char *in_place;
     bool one_dash; /* long options may have one dash only, as the old program took them */
     /* The answer is no: call cli_answer_no and return ORR_OK.  NULL: not built yet, and nowhere
      * shown. */
