@@ -29,24 +29,33 @@ static void note_no_time(const cli_context *c, orr_run *r, const orr_set *set)
 /* Let the traces run, and take down what they send. */
 static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_error *err)
 {
-    const orr_run_config config = {.size = sizeof config,
-                                   .set = set,
-                                   .system = cli_text(c, "system"),
-                                   .topology = cli_text(c, "topology"),
-                                   .groups = cli_text(c, "groups"),
-                                   .memory = cli_text(c, "memory"),
-                                   /* convert goal has no machine and no software */
-                                   .machine = cli_text_if(c, "machine"),
-                                   .hardware = cli_text(c, "hardware"),
-                                   .software = cli_text_if(c, "software"),
-                                   .is_ideal = cli_text_if(c, "ideal") != NULL,
-                                   .network = "unaware",
-                                   .records = ORR_RUN_SCHEDULE,
-                                   .shows_progress = !c->quiet};
+    orr_run_config config = {.size = sizeof config,
+                             .set = set,
+                             .system = cli_text(c, "system"),
+                             .topology = cli_text(c, "topology"),
+                             .groups = cli_text(c, "groups"),
+                             .memory = cli_text(c, "memory"),
+                             /* convert goal has no machine, no software and no limits */
+                             .machine = cli_text_if(c, "machine"),
+                             .hardware = cli_text(c, "hardware"),
+                             .software = cli_text_if(c, "software"),
+                             .is_ideal = cli_text_if(c, "ideal") != NULL,
+                             .network = "unaware",
+                             .records = ORR_RUN_SCHEDULE,
+                             .shows_progress = !c->quiet};
     orr_run *r = NULL;
-    orr_code code = orr_run_create(&config, &r, err);
+    orr_code code = ORR_OK;
+    if (cli_text_if(c, "max-time") || cli_text_if(c, "max-memory"))
+        code = cli_limits(c, &config, err);
+    config.max_events = 0; /* those of the schedule count */
+    if (!code)
+        code = orr_run_create(&config, &r, err);
     if (!code)
         code = cli_run_to_end(r, err);
+    if (code == ORR_ESTOP) {
+        orr_because(err, code, "no schedule was made");
+        cli_report(c, err);
+    }
     if (!code)
         code = orr_run_goal(r, out, err);
     if (!code && !config.hardware && !config.machine)
