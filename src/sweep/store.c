@@ -26,6 +26,9 @@ struct swp_store {
     orr_buf data; /* of the latest swp_store_get */
     char *path, *lock_path;
     int lock;
+    bool is_placed; /* the file is known by its number: */
+    dev_t device;
+    ino_t number;
 };
 
 enum { LOCK_WAIT_MS = 2000 };
@@ -347,7 +350,7 @@ static orr_code fill_store(swp_store *st,
     if (!code)
         code = put_points(st->db, s, hashes, err);
     if (!code)
-        code = orr_sqlite_run(st->db, "COMMIT", err);
+        code = swp_store_commit(st, err);
     return code ? code : prepare(st, err);
 }
 
@@ -379,9 +382,25 @@ orr_code swp_store_begin(swp_store *st, orr_error *err)
     return orr_sqlite_run(st->db, "BEGIN IMMEDIATE", err);
 }
 
+/* SQLite goes on writing to a file that has lost its name. */
+static orr_code check_place(swp_store *st, orr_error *err)
+{
+    const orr_where w = orr_where_line(st->path, 0, 0);
+    struct stat now;
+    if (stat(st->path, &now) != 0 ||
+        (st->is_placed && (now.st_dev != st->device || now.st_ino != st->number)))
+        return orr_fail(err, ORR_EIO, &w,
+                        "somebody removed or replaced this file: what was computed is lost");
+    st->is_placed = true;
+    st->device = now.st_dev;
+    st->number = now.st_ino;
+    return ORR_OK;
+}
+
 orr_code swp_store_commit(swp_store *st, orr_error *err)
 {
-    return orr_sqlite_run(st->db, "COMMIT", err);
+    const orr_code code = orr_sqlite_run(st->db, "COMMIT", err);
+    return code ? code : check_place(st, err);
 }
 
 orr_code swp_store_put(swp_store *st, const char *hash, const swp_result *r, orr_error *err)
