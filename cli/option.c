@@ -469,7 +469,7 @@ static bool is_rank_of(const char *path, const char *prefix)
     return strcmp(at + strspn(at, "0123456789"), ".et") == 0;
 }
 
-/* Does one of these words, with commas between them, name the file? */
+/* Does one of these comma-separated words name the file? */
 static bool names_file(const char *words, const char *path)
 {
     char word[4096];
@@ -519,7 +519,10 @@ static orr_code check_same(const cli_context *c, const cli_option *out, orr_erro
             return cli_misuse(err, "--%s %s: same file as --%s", out->name, path, o->name);
     }
     for (int i = 0; i < count && !c->given; i++) {
-        if (names_file(c->args[i], path))
+        struct stat st;
+        /* A pattern or a model is a name, not a file that is read, if there is no such file. */
+        const bool is_name = stat(path, &st) && stat(c->args[i], &st);
+        if (!is_name && names_file(c->args[i], path))
             return cli_misuse(err, "--%s %s: same file as %s", out->name, path,
                               a && a->name ? a->name : c->args[i]);
         if (a && a->name && a[1].name)

@@ -326,6 +326,21 @@ static orr_code check_same(const swp_store *st,
     return code;
 }
 
+/* SQLite goes on writing to a file that was unlinked, so compare it with the one first seen. */
+static orr_code check_place(swp_store *st, orr_error *err)
+{
+    const orr_where w = orr_where_line(st->path, 0, 0);
+    struct stat now;
+    if (stat(st->path, &now) != 0 ||
+        (st->is_placed && (now.st_dev != st->device || now.st_ino != st->number)))
+        return orr_fail(err, ORR_EIO, &w,
+                        "the file was removed or replaced during the sweep: its results are lost");
+    st->is_placed = true;
+    st->device = now.st_dev;
+    st->number = now.st_ino;
+    return ORR_OK;
+}
+
 static orr_code fill_store(swp_store *st,
                            orr_sweep *s,
                            const char (*hashes)[SWP_HASH_ROOM],
@@ -338,8 +353,8 @@ static orr_code fill_store(swp_store *st,
     orr_content_hash_text(swp_spec_hash(s, &has_failed), hash);
     if (has_failed)
         return orr_no_memory(err);
-    orr_code code = ORR_OK;
-    if (orr_sqlite_has_table(st->db, "head"))
+    orr_code code = check_place(st, err);
+    if (!code && orr_sqlite_has_table(st->db, "head"))
         code = check_same(st, s, hash, recomputes, a, err);
     if (!code)
         code = orr_sqlite_run(st->db, "BEGIN IMMEDIATE", err);
@@ -380,21 +395,6 @@ orr_code swp_store_open(const char *path,
 orr_code swp_store_begin(swp_store *st, orr_error *err)
 {
     return orr_sqlite_run(st->db, "BEGIN IMMEDIATE", err);
-}
-
-/* SQLite goes on writing to a file that has lost its name. */
-static orr_code check_place(swp_store *st, orr_error *err)
-{
-    const orr_where w = orr_where_line(st->path, 0, 0);
-    struct stat now;
-    if (stat(st->path, &now) != 0 ||
-        (st->is_placed && (now.st_dev != st->device || now.st_ino != st->number)))
-        return orr_fail(err, ORR_EIO, &w,
-                        "somebody removed or replaced this file: what was computed is lost");
-    st->is_placed = true;
-    st->device = now.st_dev;
-    st->number = now.st_ino;
-    return ORR_OK;
 }
 
 orr_code swp_store_commit(swp_store *st, orr_error *err)

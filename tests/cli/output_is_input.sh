@@ -33,3 +33,8 @@ t check a.orr --fix -o a.orr
 t report t.json -o r.html --title r.html
 t report t.json -o r.html --title r.html
 t run a.orr --machine dgx-h100 --csv /dev/null --timeline /dev/null
+# Nor is the name of a pattern or of a model a file.
+mkdir names && cd names || exit
+orrery -q gen all_reduce --ranks 2 -o all_reduce && orrery -q gen all_reduce --ranks 2 -o all_reduce
+orrery -q stage gpt2 --layers 1 --dp 2 -o gpt2 >/dev/null && orrery -q stage gpt2 --layers 1 --dp 2 -o gpt2 >/dev/null
+echo *

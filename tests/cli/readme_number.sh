@@ -4,7 +4,7 @@ orrery demo >demo.txt 2>&1
 python3 - "$ORR_ROOT/README.md" <<'PY'
 import json, re, sys
 readme = " ".join(open(sys.argv[1]).read().split())
-step, low, high = re.search(r"H100: ([\d.]+) s \(90 %: ([\d.]+) to ([\d.]+) s\)", readme).groups()
+step, low, high = re.search(r"H100: ([\d.]+) s \(90 % interval: ([\d.]+) to ([\d.]+) s\)", readme).groups()
 mfu, peak = re.search(r"MFU ([\d.]+) % of ([\d.]+) TFLOP/s", readme).groups()
 text = open("demo.txt").read()
 for words in (f"step {step} s ({low}-{high})", f"MFU {mfu} % of {peak} TFLOP/s"):
