@@ -3,6 +3,7 @@
  *
  * Byte for byte as the reference's protobuf library: fields in number order, defaults omitted,
  * repeated numbers packed, a set member of an attribute's value written even if it is zero. */
+#include "base/inline.h"
 #include "base/text/text.h"
 #include "trace/trace_impl.h"
 
@@ -120,28 +121,29 @@ static void put_member(orr_buf *b, const orr_attr *a)
     orr_put_end(b, begin);
 }
 
-/* A short name and one number or text, as most attributes are: its length is known at once, so
- * nothing moves up afterwards. */
-static bool put_plain_attr(orr_buf *b, uint32_t field, const orr_attr *a)
+/* A short name and one number or short text, as most attributes are: its length is known at once,
+ * so nothing moves up afterwards.  False: it is another one. */
+ORR_INLINE bool put_plain_attr(orr_buf *b, uint32_t field, const orr_attr *a)
 {
-    enum { NAME_MOST = 64, ROOM = NAME_MOST + 48 }; /* with tags, lengths and a number */
+    /* Beside name and text at most 22 bytes, so its length is one byte. */
+    enum { NAME_MOST = 56, TEXT_MOST = 48, ROOM = 128 };
     const bool is_text = a->kind == ORR_VALUE_STRING;
     const bool is_number =
         a->kind == ORR_VALUE_INT64 || a->kind == ORR_VALUE_UINT64 || a->kind == ORR_VALUE_BOOL;
     if (a->is_list || a->doc.len || !a->name.len || a->name.len > NAME_MOST ||
-        !(is_number || is_text))
+        !(is_number || (is_text && a->value.s.len <= TEXT_MOST)))
         return false;
-    const size_t text_len = is_text ? a->value.s.len : 0;
-    uint8_t *p = orr_buf_reserve(b, ROOM + text_len);
+    uint8_t *p = orr_buf_reserve(b, ROOM);
     if (!p)
         return true; /* b->failed says it */
     /* After the tag stands the number, or the length of the text. */
+    const size_t text_len = is_text ? a->value.s.len : 0;
     const uint64_t number = is_text ? text_len : a->value.u;
     const uint32_t tag = (ATTR_FIRST_MEMBER + 2 * ((uint32_t)a->kind - 1)) << 3 |
                          (is_text ? ORR_WIRE_LEN : ORR_WIRE_VARINT);
     const size_t len = 2 + a->name.len + orr_varint_size(tag) + orr_varint_size(number) + text_len;
     p = orr_varint_store(p, (uint64_t)field << 3 | ORR_WIRE_LEN);
-    p = orr_varint_store(p, len);
+    *p++ = (uint8_t)len;
     *p++ = ATTR_NAME << 3 | ORR_WIRE_LEN;
     *p++ = (uint8_t)a->name.len;
     memcpy(p, a->name.ptr, a->name.len);
@@ -152,16 +154,20 @@ static bool put_plain_attr(orr_buf *b, uint32_t field, const orr_attr *a)
     return true;
 }
 
-void orr__encode_attr(orr_buf *b, uint32_t field, const orr_attr *a)
+ORR_APART void put_any_attr(orr_buf *b, uint32_t field, const orr_attr *a)
 {
-    if (put_plain_attr(b, field, a))
-        return;
     orr_put_tag(b, field, ORR_WIRE_LEN);
     const size_t begin = orr_put_begin(b);
     put_text(b, ATTR_NAME, a->name);
     put_text(b, ATTR_DOC, a->doc);
     put_member(b, a);
     orr_put_end(b, begin);
+}
+
+void orr__encode_attr(orr_buf *b, uint32_t field, const orr_attr *a)
+{
+    if (!put_plain_attr(b, field, a))
+        put_any_attr(b, field, a);
 }
 
 /* ---- nodes ----
@@ -215,7 +221,8 @@ void orr__encode_node(orr_buf *b, const orr_draft *d)
     put_io(b, NODE_INPUTS, d->inputs);
     put_io(b, NODE_OUTPUTS, d->outputs);
     for (size_t i = 0; i < d->attr_count; i++)
-        orr__encode_attr(b, NODE_ATTR, &d->attrs[i]);
+        if (!put_plain_attr(b, NODE_ATTR, &d->attrs[i]))
+            put_any_attr(b, NODE_ATTR, &d->attrs[i]);
     orr_buf_add(b, d->unknown.ptr, d->unknown.len);
 }
 
