@@ -106,6 +106,14 @@ static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out
     return code;
 }
 
+/* How many times faster products are in the type of the weights than in 16 bits. */
+static double narrow_gain(const orr_serve_options *o)
+{
+    const double wide = o->chip ? o->chip->peak_tflops[ORR_TYPE_BF16] : 0;
+    const double narrow = o->chip ? o->chip->peak_tflops[ORR_TYPE_FP8] : 0;
+    return o->dtype == ORR_DTYPE_FP8 && wide > 0 && narrow > 0 ? narrow / wide : 1;
+}
+
 static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_error *err)
 {
     const char *name = cli_text(c, "hardware");
@@ -114,15 +122,18 @@ static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_er
     if (!name)
         return ORR_OK;
     o->chip = orr_chip_find(name);
-    if (o->chip && !chip)
+    if (o->chip && !chip) {
+        o->peak = (uint64_t)(o->chip->peak_tflops[ORR_TYPE_BF16] * 1e12 * narrow_gain(o));
+        o->memory_rate = (orr_Bps)(o->chip->memory_GBps * 1e9);
         return ORR_OK;
+    }
     for (size_t i = 0; !chip && orr_hardware_at(i); i++)
         near = cli_nearer(name, near, orr_hardware_at(i)->name);
     if (!chip && near)
         return cli_misuse(err, "unknown hardware '%s'; did you mean '%s'?", name, near);
     if (!chip)
         return cli_misuse(err, "no hardware '%s'; see 'orrery gemm --list-hardware'", name);
-    o->peak = (uint64_t)(orr_hardware_peak(chip) + 0.5);
+    o->peak = (uint64_t)(orr_hardware_peak(chip) * narrow_gain(o) + 0.5);
     o->memory_rate = chip->memory_bandwidth;
     return ORR_OK;
 }
@@ -139,10 +150,10 @@ static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_err
         code = orr_machine_system(&m, &system, err);
     if (code)
         return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
-    o->peak = (uint64_t)system.peak_flops;
+    o->chip = orr_chip_find(m.chip);
+    o->peak = (uint64_t)(system.peak_flops * narrow_gain(o));
     o->memory_rate = system.memory_bandwidth;
     orr_serve_on(o, &m);
-    o->chip = orr_chip_find(m.chip);
     return ORR_OK;
 }
 

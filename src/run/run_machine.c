@@ -6,6 +6,7 @@
  * does; on a machine without NCCL, and in files, they are rings.
  *
  * Only what the caller left open is filled in, so a machine can be combined with custom files. */
+#include "base/text/text.h"
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 
@@ -91,6 +92,27 @@ static void take_chip(orr_run *r)
         c->software = r->machine.software;
 }
 
+/* How many times faster the chip's products are in the type of the traces than in 16 bits.  All
+ * computation is taken to be that fast: peaks are a bound, and no time may lie below it. */
+static double narrow_gain(const orr_run *r)
+{
+    const orr_chip *chip = orr_chip_find(r->machine.chip);
+    const orr_set *set = r->config.set;
+    int64_t bits = 0;
+    if (!chip || !set || !orr_set_class_count(set) ||
+        !orr_trace_has_metadata(orr_set_trace(set, 0)))
+        return 1;
+    orr_attrs it = orr_trace_attrs(orr_set_trace(set, 0));
+    for (orr_attr a; orr_attrs_next(&it, &a);)
+        if (orr_str_is(a.name, "product_bits") && !orr_attr_int(&a, &bits))
+            bits = 0;
+    const double wide = chip->peak_tflops[ORR_TYPE_BF16];
+    const double narrow = bits == 8   ? chip->peak_tflops[ORR_TYPE_FP8]
+                          : bits == 4 ? chip->peak_tflops[ORR_TYPE_NVFP4]
+                                      : 0;
+    return wide > 0 && narrow > 0 ? narrow / wide : 1;
+}
+
 /* The comma before the first change of a figure, KEY=VALUE; a path may hold commas, too. */
 static const char *find_changes(const char *text)
 {
@@ -131,8 +153,10 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
     if (!code && !c->system && !c->own_system) {
         code = orr_machine_system(&r->machine, &r->system, err);
         c->own_system = &r->system;
-        if (c->is_ideal)
+        if (c->is_ideal) {
             r->system.overlap_cost = r->system.message_overlap_cost = 0;
+            r->system.peak_flops *= narrow_gain(r);
+        }
         take_chip(r);
     }
     if (!c->topology && !c->dims)

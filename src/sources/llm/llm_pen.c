@@ -20,13 +20,15 @@ void llm_pen_open(llm_pen *p, const llm_job *g, orr_error *err)
     orr__put_text(&p->b, ORR__ATTR_SOFTWARE, orr_str_of(g->software->name));
     if (g->token_ranks)
         orr__put_uint(&p->b, ORR__ATTR_TOKEN_RANKS, g->token_ranks);
+    const int bits = g->opt.dtype == ORR_DTYPE_NVFP4                                    ? 4
+                     : g->opt.dtype == ORR_DTYPE_FP8 || g->opt.dtype == ORR_DTYPE_MXFP8 ? 8
+                                                                                        : 16;
+    if (bits < 16 && !g->job_tokens) /* a step has it below */
+        orr__put_uint(&p->b, ORR__ATTR_PRODUCT_BITS, (uint64_t)bits);
     if (g->job_tokens) {
         orr__put_uint(&p->b, ORR__ATTR_TOKENS, g->job_tokens);
         orr__put_double(&p->b, ORR__ATTR_MODEL_FLOPS, g->job_flops);
         orr__put_uint(&p->b, ORR__ATTR_DEVICE_BYTES, g->opt.device_bytes);
-        const int bits = g->opt.dtype == ORR_DTYPE_NVFP4                                    ? 4
-                         : g->opt.dtype == ORR_DTYPE_FP8 || g->opt.dtype == ORR_DTYPE_MXFP8 ? 8
-                                                                                            : 16;
         if (bits < 16) /* the peak that MFU is of */
             orr__put_uint(&p->b, ORR__ATTR_PRODUCT_BITS, (uint64_t)bits);
         if (g->opt.steps > 1)
