@@ -603,6 +603,93 @@ TEST(test_run__two_threads_run_two)
     orr_set_close(set);
 }
 
+/* Runs of one set, on every network, while another thread stops them again and again; each comes to
+ * the end that it has alone. */
+typedef struct stopping {
+    orr_run_config config;
+    _Atomic(orr_run *) run;
+    atomic_bool is_over;
+    pthread_mutex_t lock; /* held while the run is destroyed */
+    orr_ps time;
+    unsigned stops;
+    bool ok;
+} stopping;
+
+static void *stop_often(void *data)
+{
+    stopping *x = data;
+    while (!atomic_load(&x->is_over)) {
+        pthread_mutex_lock(&x->lock);
+        orr_run *r = atomic_load(&x->run);
+        if (r)
+            orr_run_stop(r);
+        pthread_mutex_unlock(&x->lock);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void *run_stopped(void *data)
+{
+    stopping *x = data;
+    orr_error e;
+    orr_run *r;
+    pthread_t stopper;
+    x->ok = !orr_run_create(&x->config, &r, &e);
+    if (!x->ok)
+        return NULL;
+    atomic_store(&x->run, r);
+    const bool is_stopped = pthread_create(&stopper, NULL, stop_often, x) == 0;
+    orr_code code = ORR_ESTOP;
+    while (code == ORR_ESTOP && x->stops < 20) {
+        code = orr_run_to_end(r, &e);
+        x->stops += code == ORR_ESTOP;
+    }
+    atomic_store(&x->is_over, true);
+    if (is_stopped)
+        pthread_join(stopper, NULL);
+    if (code == ORR_ESTOP) /* stopped often enough */
+        code = orr_run_to_end(r, &e);
+    if (code == ORR_ESTOP) /* the last one asked before it was over */
+        code = orr_run_to_end(r, &e);
+    x->ok = !code && orr_run_finished(r) == orr_run_ranks(r);
+    x->time = orr_run_time(r);
+    pthread_mutex_lock(&x->lock);
+    atomic_store(&x->run, NULL);
+    orr_run_destroy(r);
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+TEST(test_run__runs_in_threads_are_stopped_by_others)
+{
+    static const char *const networks[] = {"fluid", "unaware", "aware", "graph"};
+    enum { COUNT = 8 };
+    orr_set *set = ring_of(16);
+    stopping list[COUNT];
+    pthread_t threads[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        list[i] = (stopping){.config = {.size = sizeof(orr_run_config),
+                                        .set = set,
+                                        .network = networks[i % 4],
+                                        .threads = 1,
+                                        .fold = i < 4 ? ORR_RUN_FOLD_AUTO : ORR_RUN_FOLD_OFF}};
+        pthread_mutex_init(&list[i].lock, NULL);
+        CHECK(pthread_create(&threads[i], NULL, run_stopped, &list[i]) == 0);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        pthread_join(threads[i], NULL);
+        pthread_mutex_destroy(&list[i].lock);
+    }
+    for (int i = 0; i < COUNT; i++) {
+        orr_run *r = start(list[i].config);
+        CHECK_OK(orr_run_to_end(r, &err), &err);
+        CHECK(list[i].ok && list[i].time == orr_run_time(r));
+        orr_run_destroy(r);
+    }
+    orr_set_close(set);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -619,6 +706,7 @@ int main(void)
         RUN(test_run__a_signal_handler_stops_it),
         RUN(test_run__a_compute_model_of_the_callers),
         RUN(test_run__two_threads_run_two),
+        RUN(test_run__runs_in_threads_are_stopped_by_others),
     };
     return RUN_ALL(tests);
 }
