@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flexflow.c - a task graph of FlexFlow as traces: read from DOT, then shared out among devices,
- * each of which gets its compute tasks and its ends of the messages.
+/* flexflow.c - a task graph of FlexFlow as traces: read from DOT, then distributed over devices,
+ * each with its compute tasks and its ends of messages.
  *
  * A communication is a send on one device and a receive on the other, under one tag.  An edge
- * between tasks that no device has both of would be lost, so such a crossing becomes a message of
- * one byte (a message of none is refused by simulators): the device that finishes the first task
- * tells the one that waits. Cost: linear in tasks and edges. */
+ * between tasks on different devices would be lost, so it becomes a message of one byte (simulators
+ * refuse empty ones) from the device of the first task to the waiting one. Cost: linear in tasks
+ * and edges. */
 #include "flexflow_impl.h"
 
 #include "base/formats/dot.h"
@@ -22,9 +22,9 @@
 /* ---- From the statements of a DOT file to tasks and their dependencies (chakra.md
  * 4.4).
  *
- * A node is called node<K>; its label is a record, {device_id=D|NAME|PHASE|KIND|...}.  Everything
+ * A node is called node<K>; its label is a record, {device_id=D|NAME|PHASE|KIND|...}. Everything
  * that a later step relies on is checked here: ids are unique, edges join tasks that exist, nothing
- * waits for itself. Cost: linear, but for one sort of the ids. */
+ * waits for itself.  Cost: linear, except for one sort of the ids. */
 
 typedef struct reader {
     orr__dot dot;
@@ -39,7 +39,7 @@ typedef struct reader {
 typedef struct record {
     const reader *r;
     const orr__dot_node *node;
-    const char *at, *end; /* behind the last bar is one more field, at `end` none */
+    const char *at, *end; /* after the last bar comes one more field, at `end` none */
     bool is_over;
 } record;
 
@@ -73,7 +73,7 @@ static orr_code next_field(record *f, const char *expected, orr_str *out)
     return ORR_OK;
 }
 
-/* "key=value"; what is wanted is said in the same form. */
+/* "key=value"; `expected` has the same form. */
 static orr_code next_value(record *f, const char *expected, orr_str *out)
 {
     orr_str field;
@@ -242,7 +242,7 @@ static orr_code find_end(const reader *r, orr_str name, uint32_t *out)
                     "%.*s has no statement of its own", ORR_SHOWN(name, 60));
 }
 
-/* A repeated edge counts once more where it stood first, as pydot has it. */
+/* A repeated edge counts once more at its first position, as in pydot. */
 static orr_code read_edge(
     reader *r, const orr__dot_edge *e, orr_map *seen, edge *edges, uint32_t *count)
 {
@@ -296,7 +296,8 @@ static orr_code read_edges(reader *r, orr_arena *scratch)
 
 /* ---- the graph as a whole ---- */
 
-/* Taking away what waits for nothing until nothing is left; what stays is or follows a cycle. */
+/* Kahn's algorithm: remove what has no dependencies until nothing is left; the rest is in or after
+ * a cycle. */
 typedef struct sweep {
     uint32_t *waits; /* for how many tasks */
     uint32_t *first,
@@ -457,7 +458,7 @@ uint32_t orr_flexflow_device(const orr_flexflow *g, uint32_t rank)
     return g->devices[rank];
 }
 
-/* A crossing: `task` is done, tell device `to`. */
+/* A crossing: notifies device `to` that `task` is done. */
 typedef struct signal {
     uint32_t task, from, to;
 } signal;
@@ -484,7 +485,7 @@ typedef struct expander {
     orr_error *err;
 } expander;
 
-/* ---- which device is which rank ---- */
+/* ---- ranks of devices ---- */
 
 static uint32_t rank_on(const expander *x, uint32_t device)
 {
@@ -550,7 +551,7 @@ static orr_code rank_computing_devices(expander *x)
     return ORR_OK;
 }
 
-/* ---- which tasks are where ---- */
+/* ---- placement of tasks ---- */
 
 /* The ranks that have task t: one or two, in *a and *b. */
 static void ranks_of(const expander *x, const ff_task *t, uint32_t *a, uint32_t *b)
@@ -617,7 +618,8 @@ static orr_code number_messages(expander *x)
 
 /* ---- crossings ---- */
 
-/* Who must be told that `on` is done before task t may begin there; false: t's devices know. */
+/* Must `on` be signalled to another device before task t may begin there?  False: t's devices
+ * know. */
 static bool crosses(const orr_flexflow *g, const ff_task *t, uint32_t on, signal *out)
 {
     const ff_task *p = &g->tasks[on];

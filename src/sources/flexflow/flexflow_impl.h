@@ -14,7 +14,7 @@ typedef struct ff_task {
     uint64_t id;
     orr_str name, phase;
     bool is_comm;
-    uint32_t device;   /* of a compute task; of a communication it is the number of a link */
+    uint32_t device;   /* of a compute task; of a communication the number of a link */
     uint32_t src, dst; /* of a communication */
     uint64_t bytes;
     double seconds; /* of a compute task */
@@ -42,10 +42,10 @@ struct orr_flexflow {
 /* What chakra_converter does differently (chakra.md 4.4). */
 struct orr_rules_flexflow {
     bool has_gaps; /* a rank is a device with a compute task, whatever its number */
-    /* As dependencies that lead into other files; no message stands for one. */
+    /* As dependencies on nodes in other files, without a message. */
     bool keeps_crossings;
     bool has_bare_nodes;   /* no phase in names, no is_cpu_op, no schema */
-    bool has_empty_sends;  /* messages of no bytes stay so */
+    bool has_empty_sends;  /* empty messages stay empty */
     bool has_wide_numbers; /* peers and tags are int64 */
 };
 

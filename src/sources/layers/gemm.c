@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - from shapes to a table of layers: work out each layer, cost it, round its times.
  *
- * All numbers are those of the slowest NPU.  The three times of a layer and its update are whole
- * numbers of what the table counts; a time that is not nothing never becomes nothing.  How far
- * rounding went is kept, for tables of short layers in microseconds. */
+ * All numbers are those of the slowest NPU.  The three times of a layer and its update are integers
+ * in the unit of the table; a nonzero time is never rounded to zero.  The total rounding error is
+ * kept, for tables of short layers in microseconds. */
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
@@ -14,15 +14,13 @@
 typedef struct lay_cost lay_cost;
 static void lay_cost_destroy(lay_cost *c);
 
-/* How many cycles an operation takes: the arrays, the vector unit or memory, whichever is
- * slowest.
+/* How many cycles an operation takes: the arrays, the vector unit or memory, whichever is slowest.
  *
  * Several arrays share the products of an operation in the better of two ways: each array takes
- * whole products, or each product is cut into a grid of pieces, one an array; of all grids with at
- * most so many pieces the fastest counts.  Sums are never cut: that would take another operation to
- * add them up. Everything is a whole number of cycles, rounded up once for each part. Cost:
- * O(sqrt(arrays)) evaluations of the systolic model for a product that was not met before; equal
- * ones are looked up. */
+ * whole products, or each product is cut into a grid of pieces, one per array; the fastest grid
+ * that fits counts.  Sums are never split: that would need another operation to add them up.
+ * Everything is in whole cycles, rounded up once per part. Cost: O(sqrt(arrays)) evaluations of the
+ * systolic model per distinct product; equal ones are looked up. */
 
 typedef unsigned __int128 wide;
 
@@ -43,7 +41,7 @@ struct lay_cost {
     size_t count, room;
 };
 
-/* ---- making one ---- */
+/* ---- construction ---- */
 
 static orr_code too_large(orr_error *err)
 {
@@ -103,7 +101,7 @@ static void lay_cost_destroy(lay_cost *c)
     orr_free(c);
 }
 
-/* of all arrays: multiplications a cycle */
+/* of all arrays: multiplications per cycle */
 static uint64_t lay_cost_elements(const lay_cost *c)
 {
     return c->arrays * c->array.rows * c->array.columns; /* hardware files keep this below 2^52 */
@@ -147,8 +145,8 @@ orr_code lay_array_cycles(const orr_systolic_array *a,
     return code;
 }
 
-/* One product over so many arrays.  For every number of columns of the grid that differs from the
- * last in its number of rows: the most rows that there are arrays for. */
+/* One product over several arrays.  For every number of columns of the grid that gives a different
+ * number of rows: the most rows for which there are arrays. */
 static orr_code over_grid(const lay_cost *c,
                           uint64_t arrays,
                           uint64_t m,
@@ -461,7 +459,7 @@ static orr_code add_layers(orr_gemm *g, const orr_shapes *s, orr_error *err)
 
 /* ---- times of the table ---- */
 
-/* To the nearest, halves up, and never from something to nothing. */
+/* Rounded to nearest, halves up, but never from nonzero to zero. */
 static uint64_t in_units(orr_ps time, uint64_t unit)
 {
     const uint64_t t = (uint64_t)time;
@@ -495,7 +493,7 @@ static void round_times(orr_gemm *g)
         g->rounding = rounded / exact - 1;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 void orr_gemm_destroy(orr_gemm *g)
 {
@@ -610,7 +608,7 @@ static orr_layer_pass row_pass(const orr_gemm_pass *p)
         .time = p->in_table, .comm = orr_str_of(p->comm), .bytes = p->comm_bytes};
 }
 
-/* Copies are told apart by a number behind the name. */
+/* Copies are distinguished by a number behind the name. */
 static orr_code add_row(
     const orr_gemm *g, const orr_gemm_layer *l, uint32_t copy, orr_layers *to, orr_error *err)
 {

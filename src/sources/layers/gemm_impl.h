@@ -138,7 +138,7 @@ orr_code lay_array_cycles(const orr_systolic_array *a,
                           uint64_t *out,
                           orr_error *err) ORR_MUST_CHECK;
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 struct orr_gemm {
     orr_gemm_options opt; /* defaults filled in; pointers as below */

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_work.c - what one NPU has to do for a layer: products, vector operations, traffic,
- * collectives.
+/* gemm_work.c - the work of one NPU for a layer: products, vector operations, traffic, collectives.
  *
  * Every kind of layer with weights becomes `count` products M x K by K x N per pass, in the roles
  * of the table of spec scale-sim.md, 7.3: forward M x K x N, gradient of the inputs M x N x K,
  * gradient of the weights K x M x N. The batch (M) is cut `ways.batch` ways, the outputs (N)
- * `ways.output` ways; the slowest NPU has the larger share, so shares are rounded up.  A share of
- * nothing is an error: NPUs without work are not what was meant. Traffic counts real tensors: that
- * a convolution looks at an element several times is the buffers' business. docs/design/gemm.md has
- * the table of all kinds.
+ * `ways.output` ways; the slowest NPU has the larger share, so shares are rounded up.  An empty
+ * share is an error: idle NPUs are not intended. Traffic counts real tensors: repeated reads by a
+ * convolution are served by the buffers. docs/design/gemm.md has the table of all kinds.
  *
- * Sizes come from a file: every product goes through mul(), which remembers that one did not
- * fit. */
+ * Sizes come from a file: every product goes through mul(), which records an overflow. */
 #include "gemm_impl.h"
 
 #include "base/arithmetic.h"
@@ -27,7 +24,7 @@ enum { SHOWN = 60 };
  * gain, offset; twice that back. */
 enum { SOFTMAX_OPS = 5, SOFTMAX_BACK_OPS = 4, NORM_OPS = 7, NORM_BACK_OPS = 14 };
 
-/* A layer being worked out. */
+/* The layer being evaluated. */
 typedef struct job {
     const lay_shape *s;
     lay_ways ways;
@@ -150,10 +147,9 @@ static void send(job *j, int pass, const char *comm, uint64_t elements)
     j->out->pass[pass].comm_elements = elements;
 }
 
-/* Elements moved for a product of `left` by `right` giving `result` (m x n), when the chip holds
- * only so much: the best of three orders.  Keep pieces of the left factor and bring all of the
- * right one by for each; the other way round; or keep square pieces of the result and bring both
- * factors by. */
+/* Elements moved for a product of `left` by `right` giving `result` (m x n), with limited on-chip
+ * memory: the best of three orders.  Keep pieces of the left factor and stream all of the right one
+ * for each; vice versa; or keep square pieces of the result and stream both factors. */
 static uint64_t traffic(
     job *j, uint64_t left, uint64_t right, uint64_t result, uint64_t m, uint64_t n)
 {
@@ -222,7 +218,7 @@ static uint64_t outputs_along(job *j, const lay_shape *s, lay_size image, lay_si
     return reach > padded ? 0 : (padded - reach) / s->size[ORR__STRIDE] + 1;
 }
 
-/* Output channels go out group by group; when there are fewer groups than ways, a group's channels
+/* Output channels are distributed group by group; with fewer groups than ways, a group's channels
  * are cut, over as many NPUs as the group with the fewest has. */
 static void share_channels(const job *j, const lay_shape *s, uint64_t *groups, uint64_t *channels)
 {
@@ -264,7 +260,7 @@ static orr_code conv_work(job *j, orr_error *err)
     return ORR_OK;
 }
 
-/* Gather rows and add them up; back, add the gradient to every row that was looked up.  Whole
+/* Gather rows and sum them; backward, add the gradient to every row that was looked up.  Whole
  * tables go to one NPU. */
 static orr_code embedding_work(job *j, orr_error *err)
 {
@@ -278,8 +274,7 @@ static orr_code embedding_work(job *j, orr_error *err)
     add_op(j, ORR_PASS_FORWARD, rows, add(j, rows, out));
     add_op(j, ORR_PASS_WEIGHT_GRAD, rows, add(j, mul(j, 2, rows), out));
     j->out->weights = mul3(j, mine.size[ORR__TABLES], mine.size[ORR__ROWS], mine.size[ORR__DIM]);
-    /* Rows nobody looked up stay as they are, unless everyone's gradients are summed up over whole
-     * tables. */
+    /* Rows that were not looked up are unchanged, unless gradients are summed over whole tables. */
     j->out->updated = j->ways.batch > 1 || rows > j->out->weights ? j->out->weights : rows;
     if (j->ways.output > 1) {
         send(j, ORR_PASS_FORWARD, "ALLTOALL", out);

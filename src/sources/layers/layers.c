@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers.c - the table of layers itself: made row by row, asked row by row.
+/* layers.c - the table of layers: built and read row by row.
  *
  * All texts are copied into one arena, so a table does not depend on the file or the program it
  * came from. Cost: a row is one array element and its texts; nothing is looked up by name. */
@@ -13,10 +13,9 @@
 
 /* The text workload of ASTRA-sim 1.0 into a table of layers (docs/format/text.md).
  *
- * The file is read by lines, although its first reader read words: a thirteenth column then needs
- * no rule about who may have one, and an error has a line of its own.  White space is what Python's
- * split takes for it, ends of lines what its open does, because the converter that most of these
- * files went through was written in it.
+ * The file is read by lines, although its first reader read words: so a thirteenth column needs no
+ * special rule, and errors have a line.  White space and line ends are as in Python's split and
+ * open, because the converter most of these files were made for was written in Python.
  *
  * Cost: one walk over the bytes; nothing is allocated but for lines that exist. */
 
@@ -27,7 +26,7 @@ typedef struct word {
     uint32_t column;
 } word;
 
-/* The line at hand; of long ones only the words that mean something are kept. */
+/* The current line; of long ones only the meaningful words are kept. */
 typedef struct line {
     word words[WORDS_KEPT];
     size_t count;         /* of all words */
@@ -102,8 +101,8 @@ static bool take_line(reader *r, line *l)
     return true;
 }
 
-/* The next line that says something: blank ones and comments are passed over, but for the old
- * converter they are lines like others. */
+/* The next line with content: blank ones and comments are skipped, unless the old converter's rules
+ * treat them like any line. */
 static bool next_line(reader *r, line *l)
 {
     while (take_line(r, l)) {
@@ -143,7 +142,7 @@ static bool is_digits(orr_str s)
     return s.len > 0;
 }
 
-/* Why a word is not the number that is wanted; the words are put together only when it is not. */
+/* Why a word is not the expected number; the message is built only if needed. */
 static orr_code number_error(
     const reader *r, const line *l, const word *w, const char *what, const char *why)
 {
@@ -188,7 +187,8 @@ static orr_code header_number(header *h, const char *what, uint64_t *out)
     return read_number(h->r, h->l, &w, what, UINT64_MAX, out);
 }
 
-/* "checkpoints:" and its like: which word it is has never mattered, but a number is one too few. */
+/* "checkpoints:" and similar: the word itself never mattered, but a number means that a label is
+ * missing. */
 static orr_code header_label(header *h, const char *what)
 {
     word w;
@@ -511,7 +511,7 @@ orr_code orr_layers_read(const char *path,
     return code;
 }
 
-/* A table of layers as text: policy, count, a line a layer (docs/format/text.md).
+/* A table of layers as text: policy, count, one line per layer (docs/format/text.md).
  *
  * The old generator's three peculiarities are a matter of style: no end of the last line, the
  * strategy behind every row and not only where readers expect it, and, with its second back end, a

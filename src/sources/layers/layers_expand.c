@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers_expand.c - a table of layers, so many ranks and passes: the traces.
  *
- * All ranks of a table do the same, so one trace is made and the others are like it; under the old
- * converter's rules their ids count on, which is a shift.  Everything that can be wrong is found
- * before the first node. Cost: linear in layers times passes, whatever the number of ranks. */
+ * All ranks of a table do the same, so one trace serves all; under the old converter's rules ids
+ * continue from rank to rank, which is a shift.  All errors are found before the first node. Cost:
+ * linear in layers times passes, for any number of ranks. */
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "layers_impl.h"
@@ -17,8 +17,8 @@ typedef enum lay_pass { ORR__FWD, ORR__IG, ORR__WG, ORR__PASSES } lay_pass;
 
 enum { ORR__LAYER_DIMS_MAX = 64 };
 
-/* The nodes of one layer in one pass.  comm is what has to be waited for when the collective is
- * meant: its (last) node, or the compute node when there is nothing to send. */
+/* The nodes of one layer in one pass.  comm is what to wait for if the collective is meant: its
+ * (last) node, or the compute node if there is nothing to send. */
 typedef struct lay_layer_ids {
     uint64_t comp[ORR__PASSES], comm[ORR__PASSES];
 } lay_layer_ids;
@@ -31,7 +31,7 @@ typedef struct lay_expander {
     size_t count;        /* of layers */
     int64_t declared;    /* what the second line says, or count */
     uint32_t inner_dims; /* the dimensions 0 to inner_dims - 1 are those of a hybrid's first kind */
-    bool is_inner_alone; /* a group of the first kind has one rank: it has nothing to send */
+    bool is_inner_alone; /* a group of the first kind has one rank: nothing to send */
     bool is_outer_alone; /* the same for the second kind */
     const uint32_t *restart; /* by layer: the first to run forward again, or its own number */
     orr_trace *trace;
@@ -44,14 +44,14 @@ typedef struct lay_after {
     size_t count;
 } lay_after;
 
-/* One node of an expanded table: its name, its attributes, and the dimensions it reaches.
+/* One node of an expanded table: its name, attributes and dimensions.
  *
- * Two ways of writing the same node live here.  Ours leaves out what sends nothing (NONE, no bytes,
- * a group of one rank), splits ALLREDUCEALLTOALL in two, and gives collectives names that tell the
- * passes apart.  That of chakra_converter (chakra.md 4.3) writes a node for every collective, an
- * all-reduce for every word it does not know, and no is_cpu_op. */
+ * There are two ways to write a node.  Ours leaves out collectives that send nothing (NONE, no
+ * bytes, a group of one rank), splits ALLREDUCEALLTOALL in two, and names collectives by pass.
+ * That of chakra_converter (chakra.md 4.3) writes a node for every collective, an all-reduce for
+ * every word it does not know, and no is_cpu_op. */
 
-/* Once, and only if there is such a node. */
+/* Without duplicates, and only if there is such a node. */
 static void lay_wait_for(lay_after *d, uint64_t id)
 {
     if (id == ORR__NO_ID)
@@ -88,7 +88,7 @@ static void begin_node(lay_expander *x, const char *kind, size_t i)
     name_begin(x, kind, x->t->layers[i].name);
 }
 
-/* The old converter has one name for a layer's collectives, but for one case that it marks
+/* The old converter has one name for a layer's collectives, except for one case that it marks
  * (chakra.md 4.3). */
 static void name_comm(lay_expander *x, size_t i, const char *pass, orr_str word)
 {
@@ -123,7 +123,7 @@ static uint64_t add_comp(lay_expander *x, uint64_t time, const lay_after *d)
 
 typedef enum reach { REACH_NONE, REACH_ALL, REACH_INNER, REACH_OUTER } reach;
 
-/* The table of scale-sim.md 8.  DLRM reaches everywhere: its layers differ in what they send, not
+/* The table of scale-sim.md 8.  DLRM spans all dimensions: its layers differ in what they send, not
  * in where to. */
 static reach reach_of(orr_policy policy, lay_pass pass)
 {
@@ -211,8 +211,8 @@ static uint64_t comm_always(lay_expander *x, size_t i, lay_pass pass, const lay_
                           d);
 }
 
-/* A collective's result is used only after it was put in its place; ASTRA-sim 1.0 waits as long
- * after each. */
+/* A collective's result is usable only after an update; ASTRA-sim 1.0 waits that long after
+ * each. */
 static uint64_t add_update(lay_expander *x, size_t i, const char *pass, uint64_t comm)
 {
     const orr_layer *l = &x->t->layers[i];
@@ -256,15 +256,15 @@ static uint64_t lay_layer_comp(lay_expander *x, size_t i, lay_pass pass, const l
     return ids->comp[pass];
 }
 
-/* The collective behind some other node; ORR__NO_ID when there is nothing to send.  x->now is left
- * alone. */
+/* The collective after some other node; ORR__NO_ID if there is nothing to send.  Does not change
+ * x->now. */
 static uint64_t lay_layer_comm_after(lay_expander *x, size_t i, lay_pass pass, const lay_after *d)
 {
     return x->rules->has_all_collectives ? comm_always(x, i, pass, d)
                                          : comm_ours(x, i, pass, pass_names[pass], d);
 }
 
-/* The collective behind the compute node; likewise. */
+/* The collective after the compute node; likewise. */
 static uint64_t lay_layer_comm(lay_expander *x, size_t i, lay_pass pass)
 {
     lay_layer_ids *ids = &x->now[i];
@@ -274,7 +274,7 @@ static uint64_t lay_layer_comm(lay_expander *x, size_t i, lay_pass pass)
     return id;
 }
 
-/* Forward once more, compute and collective, behind d; what has to be waited for. */
+/* Forward again, compute and collective, after d; returns what to wait for. */
 static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
 {
     static const char pass[] = "FWD_IN_BWD";
@@ -285,8 +285,7 @@ static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
     return comm == ORR__NO_ID ? comp : comm;
 }
 
-/* What each policy makes of one pass through the network: the nodes, in order, and who waits
- * for whom.
+/* The nodes of one pass through the network for each policy, in order, with their dependencies.
  *
  * The policies that chakra_converter knows are its graphs (chakra.md 4.3); the others are the
  * training loops of ASTRA-sim 1.0, in which the compute nodes of a rank form a chain and a
@@ -298,8 +297,8 @@ static uint64_t lay_layer_again(lay_expander *x, size_t i, const lay_after *d)
  *     lay_layer_comp(x, i, ORR__FWD, &d);
  *     lay_layer_comm(x, i, ORR__FWD);
  *
- * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a
- * policy reads as a list of nodes. */
+ * Ids count up from 0.  The first failure sticks and turns all later calls into no-ops, so a policy
+ * reads as a list of nodes. */
 
 /* ---- collectives alone, data, inference ---- */
 
@@ -377,8 +376,8 @@ static void hybrid_forward(lay_expander *x)
     }
 }
 
-/* What the backward pass of layer i comes after.  The weight gradient of the layer above follows
- * its input gradient, so the latter need not be named when nothing was sent. */
+/* What the backward pass of layer i depends on.  The weight gradient of the layer above follows its
+ * input gradient, so the latter need not be listed if nothing was sent. */
 static lay_after above(const lay_expander *x, size_t i)
 {
     lay_after d = {0};
@@ -393,8 +392,8 @@ static lay_after above(const lay_expander *x, size_t i)
     return d;
 }
 
-/* Nobody needs the gradient of the first layer's input; the converter finds that layer by the
- * number of layers that the file announces, right or wrong. */
+/* The gradient of the first layer's input is not needed; the converter finds that layer by the
+ * announced number of layers, right or wrong. */
 static bool sends_input_grad(const lay_expander *x, size_t i)
 {
     if (x->rules->believes_count)
@@ -402,7 +401,7 @@ static bool sends_input_grad(const lay_expander *x, size_t i)
     return i > 0 || is_transformer(x->t);
 }
 
-/* Run forward again from the nearest checkpoint to the layer below i. */
+/* Recompute from the nearest checkpoint to the layer below i. */
 static void run_again(lay_expander *x, size_t i, lay_after *d)
 {
     for (size_t j = x->restart ? x->restart[i] : i; j < i; j++)
@@ -566,7 +565,7 @@ static orr_code size_error(const lay_expander *x, size_t i, orr_error *err, uint
     return orr_fail(err, ORR_EINPUT, &at, "layer %zu: %" PRIu64 " bytes are too many", i, bytes);
 }
 
-/* What was read is right already; a table that was made may say anything. */
+/* Tables from files are valid; a table built by a program may contain anything. */
 static orr_code check_words(const lay_expander *x, size_t i, orr_error *err)
 {
     const orr_layer *l = &x->t->layers[i];
@@ -587,8 +586,8 @@ static orr_code check_words(const lay_expander *x, size_t i, orr_error *err)
     return ORR_OK;
 }
 
-/* The converter lets a layer wait for a collective that it has left out when the announced number
- * of layers is too small; the reference ends there with an error too. */
+/* If the announced number of layers is too small, the converter makes a layer wait for a collective
+ * that it has left out; the reference also fails there. */
 static orr_code check_declared(const lay_expander *x, orr_error *err)
 {
     const bool matters = x->rules->believes_count && x->t->policy >= ORR_POLICY_MODEL &&
@@ -605,8 +604,8 @@ static bool is_dlrm(const lay_expander *x)
            x->t->policy == ORR_POLICY_HYBRID_DLRM_ENHANCED;
 }
 
-/* The converter has no use for an index past the layers or below -1, and does not mind; with no
- * passes at all it minds nothing. */
+/* The converter accepts an index past the layers or below -1, which has no effect; with no passes
+ * at all it accepts anything. */
 static orr_code check_dlrm(const lay_expander *x, orr_error *err)
 {
     const int64_t last = x->t->args.last_bottom, n = (int64_t)x->count;
@@ -629,8 +628,8 @@ static orr_code check_dlrm(const lay_expander *x, orr_error *err)
 
 /* ---- transformers ---- */
 
-/* How many dimensions make up a model-parallel group.  ASTRA-sim 1.0 splits a dimension that the
- * group ends in the middle of; a trace cannot, so the user must. */
+/* The number of dimensions in a model-parallel group.  ASTRA-sim 1.0 splits a dimension if the
+ * group ends in the middle of it; a trace cannot, so the user must. */
 static orr_code find_boundary(lay_expander *x, orr_error *err)
 {
     const uint32_t group = x->t->args.model_group, dims = x->opt->dims;
@@ -833,7 +832,7 @@ orr_code orr_layers_set(const orr_layers *t,
     return code;
 }
 
-/* ---- what a user may want to be told ---- */
+/* ---- warnings ---- */
 
 static bool splits_dims(orr_policy p)
 {
@@ -857,8 +856,8 @@ static bool says_something(const orr_layer_pass *p)
     return p->bytes > 0 && lay_comm_find(p->comm, &comm) && comm != ORR__COMM_NONE;
 }
 
-/* Which passes of layer i send something, as bits: 1 forward, 2 input gradient, 4 weight
- * gradient.  That nobody needs the input gradient of layer 0 goes without saying. */
+/* Which passes of layer i send something, as bits: 1 forward, 2 input gradient, 4 weight gradient.
+ * The input gradient of layer 0, which is never needed, does not count. */
 static unsigned sending_passes(const orr_layers *t, size_t i)
 {
     const orr_policy p =

@@ -50,8 +50,8 @@ bool lay_policy_is_for_layers(orr_policy p); /* may it stand in the thirteenth c
 
 /* What chakra_converter does differently (chakra.md 4.2, 4.3). */
 struct orr_rules_layers {
-    /* Reading: every line is a layer, blank ones and comments too; words it has no use for are not
-     * looked at, sizes may be negative, the announced number of layers is not compared. */
+    /* Reading: every line is a layer, blank ones and comments too; words it has no use for are
+     * ignored, sizes may be negative, the announced number of layers is not compared. */
     bool reads_loosely;
     bool has_few_policies; /* those of lay_policy_is_converted */
     /* Expanding. */

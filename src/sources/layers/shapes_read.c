@@ -2,10 +2,10 @@
 /* shapes_read.c - a table of shapes from CSV, its columns named by the header
  * (docs/format/shapes.md).
  *
- * Two tables say everything: which words name a column, and which columns a kind of layer needs,
- * may have, and must not have.  A number in a column that its kind does not look at is refused: it
- * is a slip far more often than indifference.  An empty field is one that was not given. Cost:
- * linear in the file; one array element a row. */
+ * Two tables define everything: the names of columns, and which columns a kind of layer requires,
+ * permits and forbids.  A number in a column that its kind does not use is refused: it is most
+ * likely a mistake.  An empty field counts as missing. Cost: linear in the file; one array element
+ * per row. */
 #include "base/formats/csv.h"
 #include "base/io/input.h"
 #include "base/text/number.h"
@@ -14,7 +14,7 @@
 
 /* The tables of examples/, built in, so that they are available wherever the program is.
  *
- * The build makes constants of the files (cli/embed_text.c). */
+ * The build embeds the files as constants (tools/embed_text.c). */
 
 extern const char orr__shapes_resnet50[], orr__shapes_gpt3_block[], orr__shapes_dlrm[];
 
@@ -239,7 +239,7 @@ static orr_code check_header(reader *r, const orr_csv_row *row, orr_error *err)
     return ORR_OK;
 }
 
-/* A comma at the end of the header is forgiven if it is at the end of every row. */
+/* A trailing comma in the header is accepted if every row has one. */
 static orr_code read_header(reader *r, const orr_csv_row *row, orr_error *err)
 {
     size_t count = row->count;
@@ -256,7 +256,7 @@ static orr_code read_header(reader *r, const orr_csv_row *row, orr_error *err)
 
 /* ---- rows ---- */
 
-/* The name becomes a word of a text workload, whose words are parted by white space. */
+/* The name becomes a word of a text workload, so it must not contain white space. */
 static orr_code take_name(reader *r, const orr_csv_field *f, lay_shape *s, orr_error *err)
 {
     const orr_where w = orr_csv_where(&r->csv, f);
@@ -386,7 +386,7 @@ static orr_code read_rows(reader *r, orr_error *err)
                           "there are no layers in this file");
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code open_shapes(orr_span bytes, const char *label, orr_shapes **out, orr_error *err)
 {

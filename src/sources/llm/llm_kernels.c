@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_kernels.c - what the nodes of a generated step launch, as the software at hand does it
- * (software.h), in the words of chip.h.
+/* llm_kernels.c - kernels of the nodes of a generated step, as launched by the software preset
+ * (software.h), in the syntax of chip.h.
  *
- * A node's operations and bytes are the least that its work takes; its kernels are what programs
- * really start: a residual sum by itself or joined with bias and dropout, attention as one kernel or
- * as five, gradients of a bias as a sum over rows.  Each function adds to the pen what the next
- * computation launches; a pen that measures adds up their times on its chip instead. */
+ * A node's operations and bytes are the minimum for its work; its kernels are what programs really
+ * launch: a residual sum alone or fused with bias and dropout, attention as one kernel or as five,
+ * bias gradients as a sum over rows.  Each function adds kernels of the next computation to the
+ * pen; a measuring pen accumulates their times on its chip instead. */
 #include "llm_impl.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "models/compute/software/software_costs.h"
@@ -28,8 +28,8 @@ static void measure(llm_meter *t, const orr_software *software, const orr_kernel
     t->flops += cost.flops * orr__software_draw(software, t->chip, k);
 }
 
-/* Layers and micro-batches launch the same few kernels again and again: their texts are written once and copied from
- * then on, which takes a third of the time.  A kernel has one place; who comes later takes it. */
+/* Layers and micro-batches launch the same few kernels again and again: their texts are cached,
+ * which saves two thirds of the time.  A direct-mapped cache. */
 enum { KNOWN_KERNELS = 64 };
 typedef struct llm_known_kernel {
     orr_kernel k;
@@ -100,7 +100,7 @@ static bool is_narrow(const llm_job *g)
            g->opt.dtype == ORR_DTYPE_NVFP4;
 }
 
-/* Recipes of 8 and 4 bits leave the logits and the choice of experts as they are. */
+/* 8- and 4-bit recipes do not apply to logits and router. */
 static bool is_wide(const llm_step *s)
 {
     return strcmp(s->name, "head.logits") == 0 || strcmp(s->name, "moe.router") == 0;
@@ -145,7 +145,7 @@ void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved)
 
 enum { PIECES_MOST = 3 };
 
-/* Columns of the products that a step stands for. */
+/* Columns of the products that a step represents. */
 static size_t pieces_of(const llm_job *g, const llm_step *s, uint64_t columns[PIECES_MOST])
 {
     const uint64_t queries = g->m->heads / g->opt.tp * g->m->head_dim;
@@ -186,9 +186,9 @@ static void launch_batch(llm_pen *p, const llm_step *s, orr_kernel k)
     launch(p, k);
 }
 
-/* While serving, every pass reads all weights once: a layer's are long out of the cache when it is
- * their turn again, and with few tokens they are most of what a product reads.  (Weights beyond any
- * cache are read from memory in all measurements.) */
+/* When serving, every pass reads all weights once: a layer's weights have left the cache before
+ * their next use, and with few tokens they dominate the traffic of a product.  (Weights larger than
+ * any cache are read from memory in all measurements.) */
 static bool reads_cold_weights(const llm_job *g, const orr_kernel *k)
 {
     const uint64_t cached = 64u << 20;
@@ -234,7 +234,7 @@ static void cast_for(llm_pen *p, const llm_step *s, uint64_t numbers, bool is_fr
     cast(p, numbers);
 }
 
-/* What is gathered for a product is cast before. */
+/* Gathered inputs of a product are cast before the gather. */
 static uint64_t cast_share(const llm_job *g, bool is_gathered)
 {
     return is_gathered && g->is_sequence_parallel ? g->opt.tp : 1;
@@ -600,8 +600,8 @@ static orr_kernel rows_kernel(const llm_job *g, const llm_step *s, orr_kernel_ki
 /* ---- kernels that torch.compile makes ----
  *
  * As profiled in blocks of GPT, Llama and expert models on an H200 (truth/measure/compiled.csv).  A
- * row longer than 1,024 does not stay in registers and is read twice; a layer norm then also sums in
- * a slower way.  Where results are joined (`cat`), each half is computed from all of its inputs. */
+ * row longer than 1,024 does not fit into registers and is read twice; a layer norm then also sums
+ * more slowly.  If results are concatenated (`cat`), each half is computed from all inputs. */
 
 static void sum_partial_rows(llm_pen *p, uint64_t width)
 {
@@ -638,9 +638,9 @@ static void compiled_activation(llm_pen *p, uint64_t n, bool is_backward)
                                .is_backward = is_backward});
 }
 
-/* Backward, into one matrix with the gradients of values: where a number lies in it is worked out by
- * divisions, which are shifts for 16 heads alike.  Five shapes of heads took 2.0 TB/s (16), 1.0
- * (16 and 4, 24 and 8), and 0.5 (12; 14 and 2), where strided passes take 1.6. */
+/* Backward, into one matrix with the gradients of values: where a number lies in it is computed by
+ * divisions, which are shifts for 16 heads alike. Five shapes of heads took 2.0 TB/s (16), 1.0 (16
+ * and 4, 24 and 8), and 0.5 (12; 14 and 2), where strided passes take 1.6. */
 static void compiled_rotation(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
@@ -771,7 +771,7 @@ static void rotate_eagerly(llm_pen *p, uint64_t bytes)
     pass_over(p, 2 * bytes, bytes, true);
 }
 
-/* Halves go back into tensors of zeros, which are added up. */
+/* Halves are written into zero tensors, which are then added. */
 static void rotate_back(llm_pen *p, uint64_t bytes)
 {
     const orr_kernel zeros = {
@@ -979,7 +979,7 @@ static void weigh_copies_back(llm_pen *p, const padded *e)
     rows_by_index(p, e->copies, ORR_FORM_PLAIN, true);
 }
 
-/* false: the experts are not done in this way. */
+/* false: the experts do not run this way. */
 static bool experts_eagerly(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const orr_model *m = p->g->m;
@@ -1052,7 +1052,7 @@ static void gather_rows(llm_pen *p, const llm_step *s, bool is_backward)
     launch(p, k);
 }
 
-/* As many bytes as the node says, half of them read. */
+/* The bytes of the node, half of them read. */
 static void plain_pass(llm_pen *p, const llm_step *s, uint64_t moved)
 {
     if (s->bytes)

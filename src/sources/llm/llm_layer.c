@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_layer.c - the layers of a model: their steps (llm_impl.h), and both passes over them.
+/* llm_layer.c - the layers of a model: their steps (llm_impl.h), and both passes.
  *
  * The attention core (scores, softmax, weighted values) is never written to memory.  Each
  * context-parallel rank has a part of the sequence, cut so that causal masks leave all of them the
- * same work. Ring: keys and values of one block travel to the next rank while the block that is
- * there is computed; backward, their gradients travel along and arrive home after a full round.
- * All-gather: keys and values of all blocks at once; backward they are gathered again, and their
- * gradients reduced and scattered. */
+ * same work. Ring: keys and values of one block are sent to the next rank while the current block
+ * is computed; backward, their gradients travel along and return after a full round. All-gather:
+ * keys and values of all blocks at once; backward they are gathered again, and their gradients
+ * reduced and scattered. */
 #include "llm_impl.h"
 #include "serve_impl.h"
 
@@ -25,7 +25,7 @@ static uint64_t attention_pairs(const llm_job *g, uint64_t layer)
     return orr_model_pairs(g->m, layer, &work, &pairs, &unused) ? 0 : pairs;
 }
 
-/* Multiplications with queries or keys (qk) and with values (v), so many of each a pair. */
+/* Operations with queries or keys (qk) and with values (v), so many per pair. */
 static uint64_t operations(const llm_steps *s, uint64_t qk, uint64_t v)
 {
     const llm_job *g = s->g;
@@ -72,7 +72,7 @@ static void launch_core(const core *c)
         llm_launch_attention(c->p, c->pairs, c->is_backward, c->is_whole);
 }
 
-/* Beside a block of a ring: nothing where there is one block, or where a model is served. */
+/* Extra work per block of a ring: none with one block, or when serving. */
 static void launch_beside(const core *c, uint32_t block, bool is_backward)
 {
     const llm_job *g = c->p->g;
@@ -98,8 +98,7 @@ static core later_block(const core *c)
     return next;
 }
 
-/* The next block's keys and values: from the rank before, or with those of all others at once,
- * once. */
+/* The next block's keys and values: from the previous rank, or once with those of all others. */
 static uint64_t next_keys(const core *c,
                           uint64_t arrived,
                           const char *send,
@@ -155,8 +154,8 @@ static core trained_core(const llm_steps *s)
                   .kv_bytes = kv * copies_of_keys(g)};
 }
 
-/* Prompts and sequences that decode in one go.  Every key and value that is seen is read once: from
- * the cache, but for the prompts of MLA, whose keys and values were just expanded. */
+/* Prefill and decode together.  Every visible key and value is read once: from the cache, except
+ * for MLA prompts, whose keys and values were just expanded. */
 static core served_core(const llm_steps *s)
 {
     const llm_job *g = s->g;
@@ -179,7 +178,7 @@ static core served_core(const llm_steps *s)
                   .kv_bytes = block};
 }
 
-/* Attention with all its communication between context-parallel ranks. */
+/* Attention including communication between context-parallel ranks. */
 static uint64_t llm_attention_forward(
     llm_pen *p, const llm_steps *s, const char *suffix, uint64_t tag, llm_deps after)
 {
@@ -269,10 +268,10 @@ static uint64_t llm_attention_backward(llm_pen *p, const llm_steps *s, uint64_t 
 
 /* Both passes of a list of steps.
  *
- * Backward, a product becomes two: one for the gradient of what went in, one for that of the
- * weights, which needs all tokens again where only a part of them was kept (sequence
- * parallelism).  The two are apart so that the second may run while the first one's result travels,
- * or much later (zero bubble). */
+ * Backward, a product becomes two: one for the input gradient, one for the weight gradient, which
+ * needs all tokens again if only a part was kept (sequence parallelism).  They are separate nodes
+ * so that the second may overlap with the first one's communication, or run much later (zero
+ * bubble). */
 
 enum { NAME_MOST = 64, GRADS_MOST = 12 };
 
@@ -325,8 +324,8 @@ typedef struct forward {
     uint64_t out[LLM_STEPS_MOST];
 } forward;
 
-/* Of traffic that goes with its product in tp pieces, only the first is waited for; the rest is on
- * its way while the product runs. */
+/* If communication is pipelined with its product in tp pieces, only the first piece is exposed; the
+ * rest overlaps with the product. */
 static uint64_t put_exposed(
     llm_pen *p, const char *label, orr_collective kind, uint64_t bytes, llm_deps after)
 {
@@ -343,8 +342,8 @@ static uint64_t enter(llm_pen *p, const char *label, uint64_t numbers, llm_deps 
 {
     const llm_job *g = p->g;
     if (!g->is_sequence_parallel)
-        return after.ids[0]; /* every rank has all tokens already */
-    /* 8-bit products: what goes in is cast where it is, and travels so; logits are wider. */
+        return after.ids[0]; /* every rank already has all tokens */
+    /* 8-bit products: inputs are cast before they are sent; logits are not. */
     const bool is_cast = g->mat < g->act && !g->pass && strncmp(label, "head.", 5) != 0;
     return put_exposed(p, label, ORR_COLL_ALL_GATHER,
                        numbers / g->opt.tp * (is_cast ? g->mat : g->act), after);
@@ -413,7 +412,7 @@ static uint64_t forward_step(forward *f, const llm_step *s)
     }
 }
 
-/* Attention, every second product and what was added up over ranks are kept. */
+/* Attention, every second product and reductions over ranks are kept. */
 bool llm_keeps_result(const llm_step *s, int *products)
 {
     if (s->kind == LLM_STEP_PRODUCT)
@@ -510,7 +509,7 @@ static void note_grad(backward *b, const llm_step *s, uint64_t id)
         list[(*count)++] = id;
 }
 
-/* The result is added to what other micro-batches gave: read and written. */
+/* Accumulates into the gradients of other micro-batches: read and written. */
 static uint64_t put_weight_grad(backward *b, const llm_step *s, llm_deps after)
 {
     llm_pen *p = b->p;
@@ -545,7 +544,8 @@ static void backward_product(backward *b, const llm_step *s, llm_deps after)
     if (!(b->parts & LLM_WEIGHT_GRADS))
         return;
     const uint64_t weights = put_weight_grad(b, s, after);
-    /* Autograd goes on once a layer's gradients are both there, and so does the sum over ranks. */
+    /* Autograd continues once both gradients of a layer are available, and so does the reduction
+     * over ranks. */
     if (b->parts & LLM_INPUT_GRADS && !g->software->overlaps_wgrad)
         give(b, s->from, weights);
 }
@@ -584,7 +584,7 @@ static void backward_step(backward *b, int i)
     give(b, s->also, id);
 }
 
-/* Weights alone have no gradients to start from: they wait for the pass that had them. */
+/* Weight gradients alone have no incoming gradients: they wait for the pass that had them. */
 static void start_from(backward *b, uint64_t output_grad)
 {
     if (b->parts & LLM_INPUT_GRADS) {
@@ -714,8 +714,8 @@ void llm_layer_turns(llm_pen *p, llm_side *forth, llm_side *back, int parts, llm
  *
  * Between tensor-parallel regions a rank holds `thin_tokens` whole tokens (with sequence
  * parallelism; all of them without), inside them all `tokens` and 1 / tp of the columns.  Experts
- * are reached by an all-to-all and are themselves tensor-parallel; tokens are taken to spread
- * evenly over them. */
+ * are reached by an all-to-all and are themselves tensor-parallel; tokens are assumed to be evenly
+ * distributed over them. */
 
 static int add(llm_steps *s, llm_step step)
 {
@@ -805,7 +805,7 @@ static int add_latent_queries(llm_steps *s, int from)
 }
 
 /* Tokens whose keys and values are expanded: the prompts' and, again, those before them in the
- * cache.  Decoding attends to what the cache keeps as it is. */
+ * cache.  Decode attends to the compressed cache directly. */
 static uint64_t expanded_tokens(const llm_job *g)
 {
     if (!g->pass)
@@ -870,9 +870,8 @@ static int add_cache_write(llm_steps *s, int from, int kept)
     return at;
 }
 
-/* One product a head, for sequences that decode: queries into the space of what the cache keeps,
- * and what attention gives back out of it.  Together they are the matrix that would expand the
- * cache (DeepSeek-V2, 2.1.2). */
+/* One product per head, for decode: queries into the compressed space, and attention results out of
+ * it.  Together they are the matrix that would expand the cache (DeepSeek-V2, 2.1.2). */
 static int add_absorbed(llm_steps *s, const char *name, int from, uint64_t n, uint64_t k)
 {
     const llm_job *g = s->g;
@@ -884,7 +883,7 @@ static int add_absorbed(llm_steps *s, const char *name, int from, uint64_t n, ui
     return at;
 }
 
-/* What attention gives is scaled by what the input says: column by column, or head by head. */
+/* The output of attention is gated by the input: per column, or per head. */
 static int add_gate(llm_steps *s, int input, int from)
 {
     const llm_job *g = s->g;
@@ -1078,7 +1077,7 @@ static int add_ffn(llm_steps *s, int from, const ffn *f, const char *enter, cons
     return add_move(s, LLM_STEP_LEAVE, leave, at, all);
 }
 
-/* Of n places that each of k experts is in with the same chance, how many are met. */
+/* Expected number of distinct places out of n hit by k uniformly placed experts. */
 static double places_met(uint64_t n, uint64_t k)
 {
     double missed = 1;
@@ -1087,8 +1086,8 @@ static double places_met(uint64_t n, uint64_t k)
     return (double)n * (1 - missed);
 }
 
-/* The same where a token's experts are in `chosen` of `groups` groups, which lie one after another
- * over the places: DeepSeek-V3 (arXiv 2412.19437), section 2.1.2, limits the nodes of a token so.
+/* The same if a token's experts are in `chosen` of `groups` groups, laid out over the places in
+ * order: DeepSeek-V3 (arXiv 2412.19437), section 2.1.2, limits the nodes of a token this way.
  */
 static double places_met_in_groups(uint64_t n, uint64_t k, uint64_t groups, uint64_t chosen)
 {
@@ -1120,8 +1119,8 @@ static double places_met_in_groups(uint64_t n, uint64_t k, uint64_t groups, uint
     return (double)n * (1 - missed);
 }
 
-/* How often a token is sent: for each of its experts, or once to each rank, and over the network
- * once to each node, where it is passed on. */
+/* How often a token is sent: per expert, or once per rank, and over the network once per node,
+ * where it is forwarded. */
 static double copies_sent(const llm_job *g)
 {
     const orr_model *m = g->m;
@@ -1228,7 +1227,7 @@ static uint64_t round_up(uint64_t a, uint64_t b)
     return (a + b - 1) / b;
 }
 
-/* How many of `copies` experts some token goes to, if all are equally likely: 1 - (1 - k /
+/* Expected number of `copies` experts with at least one token, all equally likely: 1 - (1 - k /
  * E)^tokens of them. Multiplications only, so that it is the same everywhere; rounded up. */
 static uint64_t experts_met(const orr_model *m, uint64_t copies, uint64_t tokens)
 {
@@ -1300,7 +1299,7 @@ static int add_near_experts(llm_steps *s, int from)
     return add_move(s, LLM_STEP_LEAVE, "moe.scatter", at, all);
 }
 
-/* Tokens to the experts, through them, and back: the replica that has most tokens sets the size. */
+/* Tokens to the experts, through them, and back: the busiest replica determines the size. */
 static int add_trip(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
@@ -1358,7 +1357,7 @@ static int add_second_half(llm_steps *s, int from)
                        : add_sum(s, "ffn.both", both, experts, g->thin_tokens * g->m->hidden);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 /* A layer may lack one of its halves. */
 void llm_describe_layer(const llm_job *g, uint64_t layer, llm_steps *out)
@@ -1397,7 +1396,7 @@ void llm_describe_idle_layer(const llm_job *g, uint64_t layer, llm_steps *out)
         add_trip(out, input);
 }
 
-/* Serving wants the logits of a sequence's last token only. */
+/* Serving needs only the logits of each sequence's last token. */
 void llm_describe_head(const llm_job *g, llm_steps *out)
 {
     const orr_model *m = g->m;
@@ -1421,8 +1420,8 @@ void llm_describe_join(const llm_job *g, llm_steps *out)
 
 /* ---- parameters ---- */
 
-/* Products are shared out over tensor-parallel ranks, but for those into a latent space and to the
- * experts. */
+/* Products are sharded over tensor-parallel ranks, except those into a latent space and the
+ * router. */
 static bool is_split(const llm_job *g, const orr_model_tensor *t)
 {
     static const char *const whole[] = {"q_a", "kv_a", "router", "shared_scale"};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_memory.c - what a device has to hold: weights, gradients, the optimizer's numbers, and
- * activations between their forward and their backward pass.
+/* llm_memory.c - memory of a device: weights, gradients, optimizer state, and activations between
+ * their forward and backward pass.
  *
- * What is kept of a layer follows from its steps: the input of each product, norm and activation,
- * queries, keys and values (scores are computed again), each once.  Under sequence parallelism what
- * is gathered is not kept, because it is gathered again; with full recomputation only the layer's
- * input is, and one layer at a time is there in full.
+ * Saved activations follow from a layer's steps: the input of each product, norm and activation,
+ * queries, keys and values (scores are recomputed), each once.  Under sequence parallelism gathered
+ * tensors are not saved, because they are gathered again; with full recomputation only the layer's
+ * input is, and one layer at a time is live in full.
  *
  * Software that frees gradients (software.h) has them from their backward pass to the update: then
- * either all activations are there and no gradients, or the reverse.  Measured on an H200 for 26
+ * either all activations are live and no gradients, or the reverse.  Measured on an H200 for 26
  * models, phase by phase (truth/tables/h200_memory.csv): what a forward pass keeps is within 1 %.
  */
 #include "llm_impl.h"
@@ -39,7 +39,8 @@ static bool needs_input(const llm_step *s)
            (s->kind == LLM_STEP_ELEMENTWISE && !s->is_sum);
 }
 
-/* The step whose result stands for that of step i: what is gathered is kept as it was before. */
+/* The step whose result represents that of step i: gathered tensors are saved in their state before
+ * the gather. */
 static int keeper_of(const llm_steps *s, int i)
 {
     while (s->list[i].kind == LLM_STEP_ENTER)
@@ -163,7 +164,7 @@ typedef struct share {
     uint64_t chunk_bytes[LLM_CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
 } share;
 
-/* What a layer has and holds: worked out once for layers that are alike. */
+/* What a layer has and holds: computed once for layers that are alike. */
 typedef struct layer_share {
     bool is_known;
     uint64_t layer;
@@ -324,8 +325,8 @@ static uint64_t busiest(const share *s, const orr_llm_memory *m)
                    m->grads + max_u64(s->again, is_foreach ? m->grads : 0));
 }
 
-/* Who reduces once a step has whole gradients until then, whatever the stage.  The options say how
- * their own stage reduces; other stages are taken to reduce as they are meant to. */
+/* With one reduction per step, full gradients are kept until then, whatever the stage.  The options
+ * specify how their own stage reduces; other stages are assumed to reduce as usual. */
 static bool shards_grads(const llm_job *g, uint32_t zero)
 {
     if (zero == g->opt.zero && !g->opt.sync_every_micro_batch && g->micro_batches > 1)
@@ -369,8 +370,8 @@ orr_code orr_llm_memory_of(const orr_model *m,
     return code;
 }
 
-/* A schedule repeats itself once its pipeline is full, which takes two rounds of pp micro-batches:
- * more of them hold nothing more. */
+/* A schedule is periodic once its pipeline is full, which takes two rounds of pp micro-batches:
+ * more do not increase memory. */
 static void shorten(llm_job *g)
 {
     const uint64_t enough = 3 * (uint64_t)g->opt.pp;
@@ -379,8 +380,8 @@ static void shorten(llm_job *g)
         g->micro_batches = enough;
 }
 
-/* Of schedules that need no walk: 1F1B keeps as many micro-batches as stages are behind, and its
- * own; GPipe all. */
+/* For schedules that need no walk: 1F1B keeps as many micro-batches as there are later stages, plus
+ * its own; GPipe all. */
 static bool find_plain_most(const share *s, most *out)
 {
     const llm_job *g = s->g;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_options.c - where a rank stands: coordinates, groups and neighbours, all by arithmetic.
+/* llm_options.c - the layout of ranks: coordinates, groups and neighbours, all by arithmetic.
  *
- * Tensor-parallel ranks are next to each other, then context, data and pipeline: what talks most is
- * nearest. Experts are spread over the ranks of a data block (dp and cp together), ep of them after
- * one another. */
+ * Tensor-parallel ranks are next to each other, then context, data and pipeline: the heaviest
+ * traffic is between neighbours. Experts are spread over the ranks of a data block (dp and cp
+ * together), ep consecutive ones. */
 #include "llm_impl.h"
 #include "llm_tape.h"
 
@@ -102,7 +102,7 @@ uint64_t llm_layout_init_serving(llm_layout *l,
 static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
 {
     const place at = place_of(l, rank);
-    /* Pipeline ranks opposite each other have the same weights. */
+    /* Mirrored pipeline ranks have the same weights. */
     const uint32_t mirror = l->pp - 1 - at.pipeline;
     const uint32_t weights = l->is_dual && mirror < at.pipeline ? mirror : at.pipeline;
     switch (axis) {
@@ -131,7 +131,7 @@ static uint32_t group_index(const llm_layout *l, llm_axis axis, uint32_t rank)
     }
 }
 
-/* Of a group of two pipeline ranks the second half is on the one opposite. */
+/* Of a group of two pipeline ranks the second half is on the mirrored one. */
 static uint32_t opposite(const llm_layout *l, llm_axis axis, uint32_t pipeline, uint32_t *i)
 {
     const uint32_t half = l->degree[axis] / 2;
@@ -233,8 +233,8 @@ orr_code llm_layout_add_groups(const llm_layout *l, orr_set *s, orr_error *err)
     return code;
 }
 
-/* Options completed and held against the model: what cannot be is refused before anything is
- * made, with the two numbers that do not go together and what would. */
+/* Completes options and checks them against the model: impossible ones are refused first, with the
+ * two conflicting numbers and a remedy. */
 
 static const struct {
     const char *name;
@@ -314,7 +314,7 @@ uint32_t orr_llm_ranks(const orr_llm_options *opt)
            (opt->dp ? opt->dp : 1);
 }
 
-/* ---- what is left open ---- */
+/* ---- defaults ---- */
 
 static void default_u32(uint32_t *v, uint32_t otherwise)
 {
@@ -347,7 +347,7 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u32(&o->chunks, 1);
 }
 
-/* ---- what cannot be ---- */
+/* ---- constraints ---- */
 
 typedef struct checker {
     const orr_model *m;
@@ -588,7 +588,7 @@ static void check_pipeline(checker *c)
         c->code = llm_check_order(o, batches, c->err);
 }
 
-/* Every product of sizes below stays within 64 bits when this one does. */
+/* All products of sizes below fit into 64 bits if this one does. */
 static void check_work(checker *c)
 {
     const orr_llm_options *o = c->o;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* llm_pen.c - writes the nodes of one class of ranks, one after the other.
  *
- * Ids count up from 1 in the order of writing, which is the order of the program: a simulator that
- * starts the smallest id first runs what comes first.  Communication waits for the one before it in
- * its stream, so all ranks of a group issue their collectives in the same order.  The first failure
- * sticks. */
+ * Ids count up from 1 in program order: a simulator that starts the smallest id first follows it.
+ * Communication waits for its predecessor in its stream, so all ranks of a group issue their
+ * collectives in the same order.  The first failure sticks. */
 #include "llm_impl.h"
 
 #include <stdarg.h>
@@ -94,7 +93,7 @@ static uint64_t end(llm_pen *p, llm_stream stream, bool is_on_host)
 
 /* ---- measuring ---- */
 
-/* So much at so much a second, in ps, rounded up.  Past 106 days it is 106 days. */
+/* Amount divided by rate, in ps, rounded up; saturates at 106 days. */
 static uint64_t ps_of(unsigned __int128 amount, uint64_t rate)
 {
     const unsigned __int128 most = INT64_MAX;
@@ -107,7 +106,7 @@ static uint64_t ps_of(unsigned __int128 amount, uint64_t rate)
 static uint64_t add_time(llm_meter *t, uint64_t ps)
 {
     t->time = ps < INT64_MAX - t->time ? t->time + ps : INT64_MAX;
-    return 1; /* any id that is not 0 does: nobody writes what depends on it */
+    return 1; /* any nonzero id: nothing is written that depends on it */
 }
 
 static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t bytes)
@@ -174,7 +173,7 @@ static uint64_t measure_send(llm_meter *t, uint64_t bytes, uint32_t n, uint32_t 
 
 /* ---- computation ---- */
 
-/* What makes tokens says of which requests, so that a run knows how long each waited. */
+/* Nodes that generate tokens record whose, so that a run knows the latency of requests. */
 static void put_tokens(orr__builder *b, const llm_tokens *t)
 {
     orr__put_uint(b, ORR__ATTR_NEW_TOKENS, t->made);
@@ -312,7 +311,7 @@ uint64_t llm_put_receive(
     llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer from, llm_deps after)
 {
     if (p->meter)
-        return 1; /* the sender takes the time */
+        return 1; /* the sender accounts for the time */
     if (p->tape)
         return llm_tape_message(p->tape, false, bytes, stream_of_peer(from), after);
     begin(p, ORR_NODE_COMM_RECV, name, after);

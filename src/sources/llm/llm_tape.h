@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_tape.h - a part of a training step as a short list of nodes, for those who bound its time
- * without a trace (src/plan).
+/* llm_tape.h - a part of a training step as a short list of nodes, to bound its time without a
+ * trace (src/plan).
  *
- * The pen writes the same calls onto a tape that it writes into a trace: nodes in the order of
- * their ids, what each waits for, its kernels, its bytes.  Node 0 is what the part waits for: the
- * result of the part before it. */
+ * The pen makes the same calls for a tape as for a trace: nodes in id order, with dependencies,
+ * kernels and bytes.  Node 0 is the input of the part: the result of the previous one. */
 #ifndef ORR_LLM_TAPE_H
 #define ORR_LLM_TAPE_H
 
@@ -42,7 +41,7 @@ typedef struct orr__tape_node {
     uint32_t first_kernel, kernel_count;
     uint32_t dep_count;
     uint16_t deps[ORR__TAPE_DEPS]; /* nodes */
-    bool is_cut;                   /* it has more: those are left out */
+    bool is_cut;                   /* it has more, which are left out */
 } orr__tape_node;
 
 typedef struct orr__tape {
@@ -50,7 +49,7 @@ typedef struct orr__tape {
     size_t count, room;
     orr_kernel *kernels;
     size_t kernel_count, kernel_room;
-    size_t pending;       /* kernels before this one belong to nodes */
+    size_t pending;       /* earlier kernels already belong to nodes */
     uint64_t last_on[16]; /* by stream: its last node; 0: none */
     uint32_t out;         /* the node after which the result is there */
     bool failed;          /* out of memory */
@@ -64,7 +63,8 @@ typedef enum orr__tape_part {
     ORR__PART_HEAD_BACKWARD,
     ORR__PART_LAYER_BACKWARD,
     ORR__PART_EMBEDDING_BACKWARD,
-    ORR__PART_HEAD_WEIGHTS, /* zero bubble: gradients of weights alone; those of inputs are the parts above */
+    /* zero bubble: weight gradients alone; those of inputs are the parts above */
+    ORR__PART_HEAD_WEIGHTS,
     ORR__PART_LAYER_WEIGHTS,
     ORR__PARTS
 } orr__tape_part;
@@ -76,8 +76,8 @@ typedef struct orr__layer_weights {
     uint64_t dense, expert;
 } orr__layer_weights;
 
-/* What a plan's stages and groups are, without a trace.  The options must be complete
- * (orr_llm_complete), for nothing is checked here: views are made by the hundred thousand. */
+/* Stages and groups of a plan, without a trace.  The options must be complete (orr_llm_complete),
+ * since nothing is checked here: views are made by the hundred thousand. */
 struct llm_job;
 typedef struct orr__llm_view {
     struct llm_job *job;
@@ -107,8 +107,8 @@ typedef struct orr__llm_task {
 } orr__llm_task;
 orr__llm_task *orr__llm_view_tasks(const orr__llm_view *v, uint32_t rank, size_t *count);
 
-/* The tape is emptied first; its memory is kept.  is_first: of its task; then node 1 is the task
- * before, for which the first computation waits. */
+/* Resets the tape but keeps its memory.  is_first: of its task; then node 1 is the previous task,
+ * for which the first computation waits. */
 orr_code orr__llm_tape_part(const orr__llm_view *v,
                             orr__tape_part part,
                             uint64_t layer,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_training.c - what a pipeline rank does: its layers, messages, gradients and update.  In which
- * order it takes its passes is in pipeline_order.c. */
+/* llm_training.c - the work of a pipeline rank: its layers, messages, gradients and update.  The
+ * order of its passes is in pipeline_order.c. */
 #include "llm_impl.h"
 
 #include <inttypes.h>
@@ -28,8 +28,7 @@ static void layers_between(const llm_job *g, uint32_t stage, uint64_t *first, ui
                                  : head + even_start(rest, stages - 2, stage);
 }
 
-/* Layers that predict further tokens, and the loss, count as one layer each: the last stage has
- * fewer. */
+/* MTP layers and the loss count as one layer each: the last stage has fewer. */
 static void layers_before_mtp(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end)
 {
     const uint64_t layers = g->m->layers, all = layers + g->m->mtp_layers + 1;
@@ -61,18 +60,18 @@ void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_
     *end = *first + each + (stage < more);
 }
 
-/* What data-parallel ranks do for each other: gradients, weights, and the update.
+/* Data parallelism: gradients, weights, and the update.
  *
  * Zero 0: gradients are all-reduced, every rank updates all weights it has.  Zero 1 and 2:
  * gradients are reduce-scattered, each rank updates its share, and weights are all-gathered.  Zero
- * 3: a rank keeps its share of the weights only and gathers a layer's before each use.  Gradients
- * travel in buckets as soon as enough layers have theirs, while the backward pass goes on. */
+ * 3: a rank keeps only its shard of the weights and gathers a layer's before each use.  Gradients
+ * are reduced in buckets as soon as these are full, during the backward pass. */
 
 static void llm_sync_open(llm_sync *y, llm_pen *p)
 {
     *y = (llm_sync){.p = p};
     y->dense.axis = LLM_AXIS_DATA;
-    /* Without expert parallelism experts are shared out like all else. */
+    /* Without expert parallelism experts are sharded like everything else. */
     y->expert.axis = p->g->opt.ep > 1 ? LLM_AXIS_EXPERT_DATA : LLM_AXIS_DATA;
 }
 
@@ -82,14 +81,14 @@ static uint64_t share(const llm_job *g, llm_axis axis, uint64_t whole)
     return (whole + n - 1) / n;
 }
 
-/* Zero 1 and 2: the weights that the last step made are gathered under this one's first pass. */
+/* Zero 1 and 2: the weights of the last update are gathered during this step's first pass. */
 static bool gathers_ahead(const llm_job *g)
 {
     return (g->opt.zero == 1 || g->opt.zero == 2) && g->software->gathers_ahead &&
            !g->opt.no_overlap;
 }
 
-/* Zero 3: gather a layer's weights once `after` is there; the next computation waits for them. */
+/* Zero 3: gathers a layer's weights after `after`; the next computation waits for them. */
 static void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
 {
     const llm_job *g = y->p->g;
@@ -131,7 +130,7 @@ static void add_to_bucket(
         return;
     if (b->count + count > room) {
         if (y->p->g->opt.no_overlap)
-            b->count = 0; /* the device comes to those of later layers after these */
+            b->count = 0; /* the device reaches those of later layers after these */
         else
             send_bucket(y, b);
     }
@@ -200,7 +199,7 @@ static uint64_t gather_new_weights(
     return id;
 }
 
-/* The end of a step; afterwards the next computation waits for the new weights. */
+/* Ends a step; afterwards the next computation waits for the new weights. */
 static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameters)
 {
     llm_pen *p = y->p;
@@ -214,8 +213,8 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
         ids[count++] = y->last.dense[i];
     for (size_t i = 0; i < y->last.expert_count; i++)
         ids[count++] = y->last.expert[i];
-    /* What follows joins ranks of several stages.  Where there is one stream for all, a message
-     * that another stage needs must not wait behind it. */
+    /* The following collective spans ranks of several stages.  With a single stream, a message
+     * needed by another stage must not wait behind it. */
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_NEXT);
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_PREVIOUS);
     if (is_tied_end)
@@ -239,9 +238,9 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
 
 /* Before the first layer and after the last: embedding, head and loss.
  *
- * Both matrices are shared out by rows of the vocabulary.  A rank looks up the tokens it has rows
- * for, and the results are added up; for the loss, the largest logit and the sum of exponentials go
- * round, never the logits. */
+ * Both matrices are sharded by rows of the vocabulary.  A rank looks up the tokens in its rows, and
+ * the results are reduced; for the loss, the maximum logit and the sum of exponentials are reduced,
+ * never the logits. */
 
 static uint64_t hidden_numbers(const llm_job *g)
 {
@@ -431,13 +430,12 @@ orr_code orr__llm_tape_part(const orr__llm_view *v,
     return out->failed ? orr_no_memory(err) : ORR_OK;
 }
 
-/* A training step: one class of ranks for each pipeline rank, its tasks written one after
- * another.
+/* A training step: one class of ranks per pipeline rank, its tasks in sequence.
  *
- * A task waits for the one before it, so a rank keeps to its schedule.  The gradients of weights
- * are the exception: they wait for their own backward pass alone and have smaller ids than what
- * follows, so they run when nothing else can, for instance while a tensor-parallel collective or a
- * neighbour's message is on its way. */
+ * A task waits for the previous one, so a rank follows its schedule.  Weight gradients are the
+ * exception: they wait only for their own backward pass and have smaller ids than what follows, so
+ * they run when nothing else can, for instance while a tensor-parallel collective or a neighbour's
+ * message is in flight. */
 
 typedef struct stage_writer {
     const llm_job *g;
@@ -450,8 +448,8 @@ typedef struct stage_writer {
     size_t held_count;
     uint64_t held_always; /* weights, gradients, optimizer */
     uint64_t working;
-    /* By chunk and micro-batch: where the next chunk goes on if it is on the same rank, and what
-     * the weights' gradients of a cut backward pass wait for. */
+    /* By chunk and micro-batch: where the next chunk continues if it is on the same rank, and what
+     * the weight gradients of a split backward pass wait for. */
     uint64_t *forward_end, *backward_end;
     uint64_t last_grads[LLM_CHUNKS_MOST]; /* by chunk: the micro-batch that completes them */
 } stage_writer;
@@ -478,7 +476,7 @@ static uint64_t message_bytes(const llm_job *g)
     return g->thin_tokens * g->m->hidden * g->act;
 }
 
-/* Into which stage, of which micro-batch, which way: no two messages of a pair have the same. */
+/* Stage, micro-batch and direction: unique among the messages of a pair. */
 static uint64_t message_tag(const llm_job *g, uint32_t stage, uint64_t micro_batch, bool is_grad)
 {
     return (micro_batch * g->virtual_stages + stage) * 2 + is_grad;
@@ -513,7 +511,7 @@ static void name_end(llm_pen *p, const llm_task *t)
     llm_pen_prefix(p, "mb%llu.", (unsigned long long)t->micro_batch);
 }
 
-/* Layers of a task in its order, and whose weights are asked for ahead of time. */
+/* Layers of a task in order, and the prefetch state of their weights. */
 typedef struct walk {
     stage_writer *w;
     const llm_task *task;
@@ -533,8 +531,7 @@ static uint64_t layer_at(const walk *k, uint64_t i)
     return k->task->kind == LLM_FORWARD ? k->layers.first + i : k->layers.end - 1 - i;
 }
 
-/* Gather the weights of layers up to i + prefetch, once `after` is there; the i-th waits for its
- * own. */
+/* Gathers the weights of layers up to i + prefetch, after `after`; the i-th waits for its own. */
 static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 {
     stage_writer *w = k->w;
@@ -544,7 +541,7 @@ static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
     const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == first_batch;
     if (w->g->opt.zero < 3 && !(gathers_ahead(w->g) && is_first_pass))
         return;
-    /* Weights that the last step made are on their way as soon as they are there. */
+    /* Weights of the last update are gathered as soon as they are available. */
     const uint64_t from = w->g->opt.zero < 3 ? w->sync.updated : after;
     const uint64_t ahead = w->g->opt.zero < 3 ? count : i + w->g->opt.prefetch;
     for (; k->asked < count && k->asked <= ahead; k->asked++) {
@@ -608,7 +605,7 @@ static bool is_final(const stage_writer *w, const llm_task *t, int parts)
            (w->g->opt.sync_every_micro_batch || t->micro_batch == w->last_grads[t->chunk]);
 }
 
-/* Gradients of weights, which nothing else waits for, come before it on the device. */
+/* Weight gradients, which nothing else waits for, come before it on the device. */
 static uint64_t after_grads(const walk *k, uint64_t at)
 {
     uint64_t ids[2 * LLM_GRADS_OF_LAYER + 1];
@@ -679,7 +676,7 @@ static uint64_t *end_of(const stage_writer *w, uint64_t *ends, uint32_t chunk, u
     return &ends[chunk * w->g->micro_batches + micro_batch];
 }
 
-/* Where layers come back, the last rank of a chunk is the first of the next: there is no message.
+/* If layers come back, the last rank of a chunk is the first of the next: no message.
  */
 static bool is_turn(const stage_writer *w, uint32_t chunk, uint32_t next)
 {
@@ -688,7 +685,7 @@ static bool is_turn(const stage_writer *w, uint32_t chunk, uint32_t next)
             stage_of(w, chunk) == stage_of(w, next) + 1);
 }
 
-/* The rank with the stage behind this one, and with the one before it. */
+/* The rank with the next stage, and with the previous one. */
 static llm_peer peer_behind(const stage_writer *w, uint32_t chunk)
 {
     return chunk % 2 && llm_comes_back(&w->g->opt) ? LLM_PEER_PREVIOUS : LLM_PEER_NEXT;
@@ -916,8 +913,8 @@ static uint64_t tied_parameters(const llm_job *g)
 
 /* ---- memory ---- */
 
-/* What is held when a task is done; while it runs, a forward pass holds that already, and what a
- * backward pass lets go of is there until its end. */
+/* Memory after a task; while it runs, a forward pass already holds that much, and a backward pass
+ * still holds what it frees at its end. */
 static void take_moment(void *context, const orr_llm_moment *m)
 {
     stage_writer *w = context;
@@ -1055,8 +1052,7 @@ orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, or
     return ORR_OK;
 }
 
-/* For the metadata: what rates are counted in.  Numbers that are too large for that are left
- * out. */
+/* For the metadata: the basis of rates.  Numbers that do not fit are left out. */
 static void count_work(llm_job *g)
 {
     const orr_llm_options *o = &g->opt;
@@ -1072,8 +1068,8 @@ static void count_work(llm_job *g)
     g->job_flops = (double)flops.training * (double)o->batch * o->steps;
 }
 
-/* Nodes follow the passes through layers, some 15 each: a slip of the finger is refused before the
- * memory is full. */
+/* Nodes are proportional to passes through layers, some 15 each: a typo is refused before memory is
+ * exhausted. */
 static orr_code check_passes(const llm_job *g, orr_error *err)
 {
     const orr_llm_options *o = &g->opt;

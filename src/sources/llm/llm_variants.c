@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* llm_variants.c - how a step was made, in the metadata of its traces, and the same step made
- * otherwise: with other micro-batches, interleaved, with other ZeRO stages or recomputation.
- * Whoever asks "what if" needs the traces only.
+/* llm_variants.c - the options of a step in the metadata of its traces, and variants of the step:
+ * other micro-batches, interleaving, other ZeRO stages or recomputation.  So what-ifs need only the
+ * traces.
  *
  *     made_by: "parameters=70553706496 tp=8 pp=4 zero=1 batch=16 ... software=megatron-core model=llama-3-70b"
  *
- * The model comes last, because names have spaces; its parameters tell whether the one of that name
- * is still the same. */
+ * The model comes last, because names may have spaces; its parameter count tells whether the model
+ * of that name is still the same. */
 #include "base/text/text.h"
 #include "llm_impl.h"
 #include "trace/attrs.h"
@@ -114,7 +114,7 @@ static bool read_made_by(const orr_set *traces, char text[TEXT_ROOM])
     return false;
 }
 
-/* "tp=8": false for what this version does not know; then nothing is made. */
+/* "tp=8": false if this version does not know it; then there are no variants. */
 static bool take_word(const char *word, orr_llm_options *o, uint64_t *parameters)
 {
     const char *equals = strchr(word, '=');
@@ -139,8 +139,7 @@ static bool take_word(const char *word, orr_llm_options *o, uint64_t *parameters
     return false;
 }
 
-/* The model and the options that a set was made with; false: it does not say, or they are no longer
- * known. */
+/* The model and the options of a set; false: not recorded, or no longer known. */
 static bool remember(const orr_set *traces, orr_model *m, orr_llm_options *o)
 {
     char text[TEXT_ROOM];
@@ -168,8 +167,8 @@ static bool remember(const orr_set *traces, orr_model *m, orr_llm_options *o)
 static const char *const recompute_words[] = {"no recomputation", "selective recomputation",
                                               "full recomputation", "recomputation of operators"};
 
-/* The number-th other way, and what to call it; false: there is none of that number.  Those that
- * cannot be are refused later, by orr_llm_complete. */
+/* The number-th variant and its description; false: there is none.  Impossible ones are refused
+ * later, by orr_llm_complete. */
 static bool change(orr_llm_options *o, size_t number, char *words, size_t room)
 {
     const orr_llm_options was = *o;

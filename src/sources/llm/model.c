@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - what a model is made of: one list of tensors for each layer and one for the two ends.
+/* model.c - the tensors of a model: one list per layer and one for the two ends.
  *
- * Why one list: parameters, active parameters and FLOPs are sums over it.  A formula for each would
- * have to be kept in step with all the others, for every kind of attention and FFN. Invariants:
- * names are constants; a tensor without parameters of its own is either tied or not listed. Cost: a
- * layer has at most ORR_MODEL_TENSORS tensors, no memory is taken. */
+ * Why one list: parameters, active parameters and FLOPs are sums over it.  Separate formulas would
+ * have to be kept consistent, for every kind of attention and FFN. Invariants: names are constants;
+ * a tensor without parameters of its own is either tied or not listed. Cost: a layer has at most
+ * ORR_MODEL_TENSORS tensors, no memory is taken. */
 #include "model_impl.h"
 
 #include <inttypes.h>
@@ -351,8 +351,8 @@ static void add_attention(model_list *l, uint64_t layer)
     model_add_product(l, "o", ORR_MODEL_ATTENTION, out, m->hidden, m->has_output_bias);
 }
 
-/* Keys and values are of the image: no token of the text is multiplied by their matrices.  Queries
- * and keys have norms, what comes out has two gates. */
+/* Keys and values come from the image: their matrices are not applied to text tokens.  Queries and
+ * keys have norms, the output has two gates. */
 static void add_image_attention(model_list *l)
 {
     const orr_model *m = l->m;
@@ -593,14 +593,13 @@ uint64_t orr_model_mtp_count(const orr_model *m)
                : all;
 }
 
-/* What a model computes and keeps for some tokens of one sequence.
+/* FLOPs and KV cache for some tokens of one sequence.
  *
- * Products with matrices are 2 * rows * columns for each token and come from the list of
- * tensors.  Attention adds the pairs of tokens that see each other: counted exactly, masks and
- * windows heeded.  Every step is checked: a long sequence through a large model leaves 64 bits
- * sooner than one thinks. */
+ * Products with matrices are 2 * rows * columns for each token and come from the list of tensors.
+ * Attention adds the visible pairs of tokens: counted exactly, including masks and windows.  Every
+ * step is checked for overflow: a long sequence through a large model easily exceeds 64 bits. */
 
-/* A number that remembers having overflowed. */
+/* A number with a sticky overflow flag. */
 typedef struct sum {
     uint64_t value;
     bool is_over;
@@ -697,7 +696,7 @@ static sum *place_of(flops *f, orr_model_part part)
     }
 }
 
-/* Expanded keys and values are not what a cache of MLA keeps, so those of the past are made
+/* A cache of MLA does not keep expanded keys and values, so those of the past are expanded
  * again. */
 static sum tokens_through(const orr_model_tensor *t, const orr_model_work *w)
 {
@@ -827,12 +826,12 @@ orr_code orr_model_kv_cache(const orr_model *m,
     return ORR_OK;
 }
 
-/* The models that are built in: published figures, one row each.
+/* The built-in models: published figures, one row each.
  *
- * Families share what their rows would repeat.  The tests hold each row to the number of parameters
- * that its makers publish, to the unit where they do.  Two rows of the GPT-3 paper contradict
- * themselves and are written as their totals say: "XL" has 16 heads (24 of 128 would not be 2048),
- * "13B" is 5120 wide (40 heads of 128; the paper prints 5140). */
+ * Families share what their rows would repeat.  Tests check each row against the published number
+ * of parameters, exactly if that is exact.  Two rows of the GPT-3 paper contradict themselves and
+ * are written as their totals say: "XL" has 16 heads (24 of 128 would not be 2048), "13B" is 5120
+ * wide (40 heads of 128; the paper prints 5140). */
 
 /* GPT-2 and GPT-3: everything has a bias, the FFN is four times as wide. */
 #define GPT(n, l, h, heads_, dim, positions_)                                                \
@@ -940,7 +939,7 @@ const orr_model *orr_model_at(size_t index)
     return index < PRESETS ? &presets[index] : NULL;
 }
 
-/* ---- sizes of one's own ---- */
+/* ---- custom sizes ---- */
 
 orr_code orr_model_resize(orr_model *m, const orr_model_sizes *sizes, orr_error *err)
 {

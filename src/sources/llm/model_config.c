@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model_config.c - a model from a Hugging Face config.json.
  *
- * Sizes go by many names; each of them is looked for under all, and two that contradict each other
- * are an error. What a family means beyond its sizes is a row of model_families.c, which layer is
- * what is read by model_layers.c.  Each field remembers the value that set it, so that a fault
- * found at the end still points at its place in the file.  A file with keys that sound like
- * parameters and that nothing looked at is not trusted, and says so.  Invariant: numbers are at
- * most MODEL_MOST, so that products of two fit into 64 bits. */
+ * Sizes have many names; each is looked up under all of them, and contradictory values are an
+ * error. Properties of a family are a row of model_families.c, the kinds of layers are read by
+ * model_layers.c.  Each field remembers the value that set it, so that an error found at the end
+ * still has a location.  A file with unread keys that sound like parameters is marked as uncertain.
+ * Invariant: numbers are at most MODEL_MOST, so that products of two fit into 64 bits. */
 #include "model_config.h"
 #include "base/text/text.h"
 
@@ -116,7 +115,7 @@ orr_code llm_config_missing(const llm_config *c, const char *key)
     return orr_fail(c->err, ORR_EINPUT, &w, "the key \"%s\" is missing", key);
 }
 
-/* What is in a note may come from the file, and goes into tables and JSON. */
+/* Notes may contain text from the file, and go into tables and JSON. */
 ORR_PRINTF(2, 3) static void add_note(orr_model *m, const char *fmt, ...)
 {
     size_t used = strlen(m->note);
@@ -356,14 +355,14 @@ static void forget_linear(orr_model *m)
 
 /* ---- can the count be trusted? ---- */
 
-/* Parts of keys that stand for parameters. */
+/* Key fragments that indicate parameters. */
 static const char *const telling[] = {
     "expert",    "moe_", "_moe",     "mamba",      "ssm_",       "linear_",   "latent",    "_lora_",
     "lora_rank", "mtp_", "index_n",  "altup",      "laurel",     "per_layer", "kv_shared", "conv_",
     "_conv",     "rwkv", "lru_",     "shared_",    "_adapter",   "num_mem",   "hash_",     "engram",
     "compress",  "hc_",  "n_routed", "ffn_config", "attn_config"};
 
-/* Parts of keys that sound so and are not: how experts are chosen, how things are computed. */
+/* Key fragments that sound so but do not: how experts are chosen, how things are computed. */
 static const char *const harmless[] = {
     "aux",       "loss",      "jitter",     "scal",      "score",        "norm",
     "router_",   "dropout",   "capacity",   "_group",    "topk",         "token_",
@@ -436,8 +435,8 @@ static bool is_a_letter_off(orr_str a, orr_str b)
     return i < s.len && memcmp(s.ptr + i + 1, l.ptr + i + 1, s.len - i - 1) == 0;
 }
 
-/* These files have many keys that say nothing of sizes, so an unknown one is no error; one that is
- * a letter off a key that was looked for in vain is. */
+/* These files have many keys unrelated to sizes, so an unknown one is not an error; one that
+ * differs by a letter from a missing key is. */
 static orr_code refuse_misspelt_keys(llm_config *c)
 {
     orr_json_iter it = orr_json_iterate(c->map);
@@ -484,7 +483,7 @@ static void doubt_unread_keys(llm_config *c)
     add_note(&c->m, "unknown keys, so counts may be wrong: %s%s", list, more ? ", ..." : "");
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code read_type(llm_config *c, orr_json_value map, orr_str *out)
 {
@@ -573,7 +572,7 @@ static void take_name(llm_config *c, const char *label)
         model_name_path(&c->m, orr_str_of(label));
 }
 
-/* A fault of the model as a whole, at the place of the field it is about. */
+/* An inconsistency of the model, at the location of the field concerned. */
 static orr_code check_model(const llm_config *c)
 {
     model_fault f;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config.h - the words in which families of models are told apart: a row each, and a hook for
- * what a row cannot say.
+/* model_config.h - families of models: a row each, and a hook for what a row cannot express.
  *
- * A row starts from `base`: what all models of the family have, and what is meant where the file
- * says nothing. Numbers are read by keys that all families share (model_config.c) and by the row's
- * own, which come first; flags by the row's own list; which layer is what by the keys of
- * model_layers.c. */
+ * A row starts from `base`: properties common to the family, and defaults for missing keys. Numbers
+ * are read by keys that all families share (model_config.c) and by the row's own, which come first;
+ * flags by the row's own list; which layer is what by the keys of model_layers.c. */
 #ifndef ORR_SOURCES_MODEL_CONFIG_H
 #define ORR_SOURCES_MODEL_CONFIG_H
 
@@ -21,8 +19,8 @@ typedef struct llm_config_flag {
     uint64_t if_true, if_false;
 } llm_config_flag;
 
-/* A field that this family calls by another name; the keys that all families share are then not
- * looked at for it.  Keys may lead into objects: "attn_config.kv_n_heads". */
+/* A field with another name in this family; the common keys are then ignored for it.  Keys may be
+ * paths: "attn_config.kv_n_heads". */
 typedef struct llm_config_slot {
     const char *field, *key;
 } llm_config_slot;
@@ -37,7 +35,7 @@ typedef enum llm_config_windows {
 
 typedef struct llm_family {
     const char *types; /* model_type; several with spaces between */
-    /* NULL: all zero.  Not in the row itself: the loader writes into pages that hold pointers. */
+    /* NULL: all zero.  A pointer, because rows with pointers are relocated at load time. */
     const orr_model *base;
     const llm_config_flag *flags; /* a row of zeros ends it */
     const llm_config_slot *slots; /* likewise; NULL: none */
@@ -63,7 +61,7 @@ struct llm_config {
     const char *seen[LLM_KEYS_SEEN];   /* keys that were looked for */
     size_t seen_count;
     char mixers[MODEL_MOST_LAYERS + 1], ffns[MODEL_MOST_LAYERS + 1];
-    bool has_mixers, has_ffns; /* which were said */
+    bool has_mixers, has_ffns; /* which were given */
     orr_error *err;
 };
 
@@ -75,7 +73,7 @@ orr_code llm_config_refuse(const llm_config *c,
                            orr_json_value v,
                            const char *key,
                            const char *words);
-/* "key: 12.5 is not ..." with the value as it stands in the file. */
+/* "key: 12.5 is not ..." with the value verbatim from the file. */
 orr_code llm_config_not_what(const llm_config *c,
                              orr_json_value v,
                              const char *key,
@@ -93,7 +91,7 @@ void llm_config_remember(llm_config *c, const char *field, const char *key, orr_
 
 /* By model_type; NULL: not known. */
 const llm_family *llm_family_find(orr_str type);
-/* As Llama, but windows that the file names are believed. */
+/* As Llama, but with windows if the file has them. */
 const llm_family *llm_family_fallback(void);
 /* Why a model_type cannot be read; NULL: it can, or is not known. */
 const char *llm_family_refused(orr_str type);

@@ -2,9 +2,9 @@
 /* model_families.c - what each model_type of a config.json stands for: a row of a table.
  *
  * The rows follow what the transformers library builds for such a file: which norms, biases and
- * positions there are, which head is tied when the file is silent.  Sizes have no defaults here: a
- * file that lacks them is more likely wrong than meant (Gemma 3's is the exception, its files do
- * leave them out).  docs/format/families.md lists models that each row was held against. */
+ * positions there are, which head is tied by default.  Sizes have no defaults here: a file that
+ * lacks them is most likely broken (except Gemma 3's, which leave them out).
+ * docs/format/families.md lists models each row was checked with. */
 #include "base/text/text.h"
 #include "model_config.h"
 
@@ -257,7 +257,7 @@ static const llm_config_slot olmo_old_slots[] = {{"vocab", "embedding_size"},
                                                  {"max_positions", "max_sequence_length"},
                                                  {0}};
 
-/* ---- what a row cannot say ---- */
+/* ---- hooks ---- */
 
 static orr_code finish_learned(llm_config *c)
 {

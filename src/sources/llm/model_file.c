@@ -133,7 +133,7 @@ static orr_code take_field(orr_yaml_value map, const model_field *f, orr_model *
     return code;
 }
 
-/* What follows from the rest where nothing is said: usual for nearly all models. */
+/* Derived defaults, right for nearly all models. */
 static void complete(orr_model *m)
 {
     if (m->block_norms == 0)
@@ -237,10 +237,10 @@ size_t orr_model_json(const orr_model *m, char *out, size_t size)
     return put_model(m, &json, out, size);
 }
 
-/* Is a model good: complete, without contradiction, and of a size that can be counted.
+/* Checks a model: complete, consistent, and countable.
  *
- * The first fault found is told, with the field it is about, so that a reader can point at the line
- * that set it. Bounds come first, because all sums after them rely on them. */
+ * The first fault is reported, with its field, so that a reader can point to the line that set it.
+ * Bounds come first, because all later sums rely on them. */
 
 ORR_PRINTF(3, 4) static bool say(model_fault *f, const char *field, const char *fmt, ...)
 {
@@ -283,7 +283,7 @@ static bool is_out_of_bounds(const orr_model *m, model_fault *f)
     return false;
 }
 
-/* Which kinds of layer there are: one bit a letter. */
+/* Which kinds of layer there are: one bit per letter. */
 typedef struct kinds {
     uint32_t mixers, ffns;
 } kinds;
@@ -586,7 +586,7 @@ orr_code orr_model_check(const orr_model *m, orr_error *err)
 
 /* From what a user types to a model: the name of a preset, a file, a folder.
  *
- * Presets come first: they are the same everywhere, while a file depends on where one stands
+ * Presets come first: they are the same everywhere, while a file depends on the current directory
  * (./gpt2 is the file).  Names are compared without regard to case, dashes and underscores, but
  * dots count: gpt3-1.3b is not gpt3-13b. */
 
@@ -649,7 +649,7 @@ static size_t distance(const key *a, const key *b)
     return row[b->len];
 }
 
-/* Near is a third of the letters wrong at most; of several as near, the first. */
+/* Near: at most a third of the letters differ; of equally near ones the first. */
 static const orr_model *model_nearest(const char *name)
 {
     const orr_model *best = NULL;
@@ -728,7 +728,7 @@ static orr_code read_folder(const char *path, orr_model *out, orr_error *err)
     return read_file(file, out, err);
 }
 
-/* A name without a slash and without what file names end in is more likely a model's. */
+/* A name without a slash and a file extension is more likely a model's. */
 static bool looks_like_name(const char *text)
 {
     static const char *const ends[] = {".json", ".yml", ".yaml", ".gz", ".zst"};

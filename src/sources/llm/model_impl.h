@@ -8,8 +8,8 @@
 /* The matrix that expands the compressed keys and values: it is applied to the past as well. */
 #define KV_B "kv_b"
 
-/* Bounds of what a model may say: far beyond any that exists, and near enough that no product of a
- * few of them leaves 64 bits unnoticed. */
+/* Limits of a model's numbers: far beyond any real one, and small enough that products of a few of
+ * them are checked or fit 64 bits. */
 #define MODEL_MOST_LAYERS 16384u
 #define MODEL_MOST 2147483647u
 #define MODEL_MOST_MTP 16u
@@ -72,7 +72,7 @@ uint64_t model_state(const orr_model *m, orr_model_mixer mixer);
 uint64_t model_conv_state(const orr_model *m, orr_model_mixer mixer);
 uint64_t model_state_flops(const orr_model *m, orr_model_mixer mixer);
 
-/* A list of letters, one a layer, as the shortest that repeats to it.  False: too long. */
+/* A list of letters, one per layer, as the shortest repeating pattern.  False: too long. */
 bool model_set_letters(char out[ORR_MODEL_PATTERN], const char *letters, uint64_t layers);
 
 /* ---- readers ---- */
@@ -87,7 +87,7 @@ bool model_find_fault(const orr_model *m, model_fault *out);
 
 /* What is not printable ASCII, or " or \, becomes '_'. */
 void model_plain_text(char *text);
-/* Names a model after a path: its last part without what names end in, or of a config.json its
+/* Names a model after a path: its last component without extension, or for a config.json its
  * folder. */
 void model_name_path(orr_model *m, orr_str path);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_layers.c - which layer of a config.json is what: the many ways in which files say so.
+/* model_layers.c - the kinds of layers in a config.json: the many ways in which files describe
+ * them.
  *
- * Each becomes a letter a layer.  Where the letters are attention only, or experts only, they are
- * put as the fields that say the same in few numbers (window_from, global_every, dense_first,
- * moe_every); otherwise as the shortest list that repeats. */
+ * Each becomes one letter per layer.  If they are only attention, or only experts, they are
+ * converted to compact fields (window_from, global_every, dense_first, moe_every); otherwise to the
+ * shortest repeating list. */
 #include "model_config.h"
 
 #include <inttypes.h>
@@ -161,7 +162,7 @@ static orr_code take_word(
     return ORR_OK;
 }
 
-/* One word a layer; with `repeats` fewer, over and over. */
+/* One word per layer; with `repeats` fewer, over and over. */
 static orr_code take_words(llm_config *c, orr_json_value list, const char *key, bool repeats)
 {
     const uint64_t count = orr_json_count(list), layers = c->m.layers;
@@ -209,7 +210,7 @@ static orr_code take_signs(llm_config *c, orr_json_value v, const char *key)
     return ORR_OK;
 }
 
-/* A number a layer: 1 attends, 0 does not. */
+/* A number per layer: 1 attends, 0 does not. */
 static orr_code take_bits(
     llm_config *c, orr_json_value list, const char *key, char *letters, const char *names)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_mixers.c - what linear attention and state spaces are made of, what they keep and what
- * they compute: gated delta nets, KDA, lightning attention, Mamba, Mamba-2, RG-LRU, gated short
+/* model_mixers.c - what linear attention and state spaces are made of, what they keep and what they
+ * compute: gated delta nets, KDA, lightning attention, Mamba, Mamba-2, RG-LRU, gated short
  * convolutions, RWKV-4.
  *
  * All have the same form: products out of the hidden width, a convolution over a few tokens, a
  * state of a fixed size that every token writes and reads, a product back.  The names of tensors
  * say so: *_in, *_conv, *_out.  A convolution is a product of its width with each channel.
- * Invariant: a mixer's tensors are of the part ORR_MODEL_MIXING, but for its norms. */
+ * Invariant: a mixer's tensors are of the part ORR_MODEL_MIXING, except for its norms. */
 #include "model_impl.h"
 
 #include <string.h>

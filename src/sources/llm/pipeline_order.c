@@ -505,8 +505,8 @@ static void wake_up(order_check *c, uint32_t rank, size_t *count)
     c->is_awake[rank] = true;
 }
 
-/* Runs the passes without any time: whoever is left waits for ever.  Ranks that hold each other's
- * stages are neighbours, so a pass that is done can only let those two go on. */
+/* Runs the passes in zero time: whatever is left is deadlocked.  Stages of neighbouring ranks only,
+ * so a finished pass can release only those two. */
 static orr_code check_waits(order_check *c)
 {
     const uint32_t pp = c->g.opt.pp;

@@ -2,10 +2,9 @@
 /* serve.c - the nodes of one class of ranks: a replica's turns, one after the other, as one stage
  * does them.
  *
- * A turn waits for the one before it; in the first stage for the tokens it feeds as well, which the
- * last stage sends back, and for the requests that came; in ranks that only decode for the caches
- * of sequences that are new.  Sequences whose cache moves leave after their turn, while the next
- * one goes on. */
+ * A turn waits for the previous one; in the first stage also for its input tokens, which the last
+ * stage sends back, and for arrivals; in decode ranks for the KV caches of new sequences.  KV
+ * caches are sent after their turn, while the next one runs. */
 #include <orrery/lab/units.h>
 
 #include "llm_impl.h"
@@ -291,13 +290,11 @@ static orr_code llm_write_class(
     return llm_pen_close(&pen, s, class_index);
 }
 
-/* From options to the traces of all ranks: pools, their schedules, classes of equal ranks, the
- * set.
+/* From options to the traces of all ranks: pools, their schedules, classes of equal ranks, the set.
  *
- * The jobs of prefill ranks come first; when their caches have moved they are the jobs of decode
- * ranks.  Ranks are of one class when their replicas have the same script, they are of the same
- * stage, and send or get the same parts of caches: the cost is that of different scripts, not of
- * ranks. */
+ * Prefill jobs are scheduled first; after their caches have been transferred they become decode
+ * jobs.  Ranks form a class if their replicas have the same script, they are in the same stage, and
+ * transfer the same parts of caches: the cost depends on distinct scripts, not on ranks. */
 
 enum { POOLS = 2 };
 
@@ -368,7 +365,7 @@ static uint64_t stage_of_least_room(const llm_pool *p, const uint64_t blocks[LLM
     return UINT64_MAX;
 }
 
-/* A request that does not fit when it is alone never would. */
+/* A request that does not fit alone never would. */
 static orr_code check_room(const server *v, const llm_pool *p, size_t number, const serve_job *j)
 {
     uint64_t blocks[LLM_SIGHTS];
@@ -406,7 +403,7 @@ static size_t request_count(const server *v)
     return v->opt.requests ? v->opt.request_count : (size_t)v->opt.batch;
 }
 
-/* When a job can begin: when the request came, or when its cache has moved. */
+/* When a job can begin: at its arrival, or when its cache has been transferred. */
 static uint64_t begin_of(const server *v, unsigned pool, size_t i)
 {
     return pool == 0 ? request_at(v, i).arrival_us * 1000000 : v->schedules[0].jobs[i].done_at;
@@ -564,7 +561,7 @@ static uint64_t count_passes(const server *v, unsigned pool)
     return __builtin_mul_overflow(turns, kinds * layers, &passes) ? UINT64_MAX : passes;
 }
 
-/* Would traces be made for nobody, and be large? */
+/* Would large traces be made that nobody needs? */
 static bool is_for_nobody(const server *v)
 {
     bool is_large = false;
@@ -639,7 +636,7 @@ static void make_report(server *v)
     count_moves(v);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static void close_server(server *v)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_impl.h - what serving adds to llm_impl.h.
+/* serve_impl.h - additions of serving to llm_impl.h.
  *
- * serve_options.c   options completed and held against the model
- * serve_options.c  a request list from a CSV file
- * serve_schedule.c      ranks that work alike: their sizes, what they keep, how long an iteration takes
- * serve_schedule.c  which tokens go through the model together; equal replicas found
- * serve_schedule.c        who sends which part of a cache to whom
- * serve.c     the nodes of one class of ranks
- * serve.c           all of it together
+ * serve_options.c    options completed and checked against the model
+ * serve_requests.c   request lists: CSV, JSON lines, vLLM's benchmark
+ * serve_schedule.c   pools of ranks: sizes, memory, time of an iteration; continuous batching;
+ * equal replicas; who sends which part of a KV cache to whom
+ * serve.c            the nodes of one class of ranks; the whole set
  *
- *     requests -> schedule (parts of sequences in iterations) -> scripts (what a replica does) -> classes
+ * requests -> schedule (parts of sequences in iterations) -> scripts (per replica) -> classes
  */
 #ifndef ORR_SERVE_IMPL_H
 #define ORR_SERVE_IMPL_H
@@ -20,8 +18,8 @@
 
 /* ---- what goes through the model at once ---- */
 
-/* Layers see all tokens before them, a window of them, or a state of a fixed size that sums them
- * up (linear attention, state spaces), or keep nothing; what depends on it is counted for each. */
+/* Layers see all tokens before them, a window of them, or a state of fixed size (linear attention,
+ * state spaces), or keep nothing; dependent quantities are counted per kind. */
 typedef enum llm_sees {
     LLM_SEES_ALL,
     LLM_SEES_WINDOW,
@@ -78,7 +76,7 @@ typedef struct llm_pool {
     orr_serve_ranks ranks;
     llm_duty duty;
     bool hands_over; /* prefill: sequences go on elsewhere; decode: they come from there */
-    llm_job g;       /* sizes; the pass of the iteration at hand */
+    llm_job g;       /* sizes; the pass of the current iteration */
     llm_stage *stages;
     uint64_t example[LLM_SIGHTS]; /* a layer of each; UINT64_MAX: none */
     uint32_t in_step;             /* replicas that share experts */
@@ -91,8 +89,7 @@ typedef struct llm_pool {
 orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err);
 void llm_pool_fini(llm_pool *p);
 
-/* Blocks that a cache of so many tokens has on a rank, in a layer of each kind; a state counts as
- * one. */
+/* Blocks of a cache of so many tokens on a rank, per kind of layer; a state counts as one. */
 void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SIGHTS]);
 /* Their bytes on a rank of a stage. */
 uint64_t llm_cache_bytes(const llm_pool *p, uint32_t stage, const uint64_t blocks[LLM_SIGHTS]);
@@ -105,7 +102,7 @@ static inline uint64_t llm_pass_tokens(const llm_pass *pass)
 /* From here on the pool's sizes are those of this pass; NULL: of none. */
 void llm_pool_set_pass(llm_pool *p, const llm_pass *pass);
 
-/* Two times added, never more than 106 days. */
+/* Sum of two times, saturating at 106 days. */
 static inline uint64_t llm_later(uint64_t a, uint64_t b)
 {
     return b < INT64_MAX - a ? a + b : INT64_MAX;
@@ -135,7 +132,7 @@ typedef struct llm_turn {
     llm_tokens tokens;
 } llm_turn;
 
-/* All that a replica does.  Replicas whose jobs are alike share one. */
+/* Everything a replica does.  Replicas with equal jobs share one. */
 typedef struct llm_script {
     llm_turn *turns;
     size_t turn_count, turn_room;
@@ -146,7 +143,7 @@ typedef struct llm_script {
 typedef struct llm_schedule {
     serve_job *jobs; /* of all requests, in the order in which they came */
     size_t job_count;
-    bool only_figures; /* turns are not kept once they are many */
+    bool only_figures; /* turns are not stored once there are many */
     bool is_dropped;   /* ... which they were */
     llm_script *scripts;
     size_t script_count;
@@ -182,11 +179,11 @@ orr_code llm_shares_of(const llm_pool *p,
                        uint32_t rank,
                        llm_shares *out,
                        orr_error *err);
-/* Do two ranks send, or get, the same in the same order, if from others? */
+/* Do two ranks transfer the same in the same order, if with other peers? */
 bool llm_shares_alike(const llm_shares *a, const llm_shares *b);
 uint64_t llm_share_bytes(const llm_pool *prefill, const llm_share *s, uint64_t tokens);
 
-/* Replicas of the other pool that jobs of one replica go to, or come from.  They take turns: a
+/* Number of replicas of the other pool that exchange jobs with one replica.  Round-robin: a
  * replica's job k is the (k / partners)-th with partner k % partners, on both sides. */
 uint32_t llm_partners(const llm_pool *p, const llm_pool *other);
 /* Which replica of the other pool that is. */
@@ -197,7 +194,7 @@ uint32_t llm_partner_replica(const llm_pool *p,
 
 /* ---- nodes ---- */
 
-/* Ranks of a stage that do the same but for their groups and peers. */
+/* Ranks of a stage that do the same except for their groups and peers. */
 typedef struct llm_class_job {
     llm_pool *pool;
     const llm_pool *prefill; /* whose caches move; NULL: none do */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_options.c - options of serving completed and held against the model: what cannot be is
- * refused before anything is made, with the numbers that do not go together. */
+/* serve_options.c - completes serving options and checks them against the model: impossible ones
+ * are refused first, with the conflicting numbers. */
 #include "serve_impl.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #define MOST_BYTES (UINT64_C(1) << 60)
 #define MOST_WORK (UINT64_C(1) << 62)
 
-/* ---- what is left open ---- */
+/* ---- defaults ---- */
 
 static void default_u64(uint64_t *v, uint64_t otherwise)
 {
@@ -84,7 +84,7 @@ void orr_serve_on(orr_serve_options *o, const orr_machine *m)
 typedef struct checker {
     const orr_model *m;
     const orr_serve_options *o;
-    const orr_serve_ranks *r; /* the ranks at hand */
+    const orr_serve_ranks *r; /* the current ranks */
     const char *whose;        /* "" or "decode ": in front of their degrees */
     bool has_state;           /* some layers have one, made by: */
     orr_model_mixer mixer;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_requests.c - lists of requests: when each came, how long its prompt is and how many tokens
- * it is answered with.
+/* serve_requests.c - lists of requests: arrival, prompt length and output length.
  *
- * Tables (CSV or tabs) name their columns in the first line, JSON has a key for each; one table of
- * names says what is what and in which unit, so that our own list, the traces of Azure, Splitwise,
- * Vidur, BurstGPT, LLMServingSim and Mooncake and what vLLM's benchmark writes are read alike.
- * Memory grows with the rows that were read, never with a number in the file. */
+ * Tables (CSV or tabs) name their columns in the first line, JSON has a key for each; one table
+ * maps names to meaning and unit, so that our own list, the traces of Azure, Splitwise, Vidur,
+ * BurstGPT, LLMServingSim and Mooncake and vLLM's benchmark output are read by the same code.
+ * Memory grows with the rows read, never by a number in the file. */
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
 #include "base/io/input.h"
@@ -209,7 +208,7 @@ typedef struct places {
     int name[COLUMNS];
 } places;
 
-/* Vidur's tables of lengths have no times: all requests are there at once. */
+/* Vidur's length tables have no times: all requests arrive at once. */
 static bool may_lack_times(const places *p)
 {
     return p->field[PROMPT] != SIZE_MAX &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve_schedule.c - caches that move from the ranks that prefill to those that decode: who sends
- * which part to whom.
+/* serve_schedule.c - transfer of KV caches from prefill to decode ranks: who sends which part to
+ * whom.
  *
  * Both sides are cut by layers (pipeline) and by heads of keys and values (tensor parallelism), the
- * prefill side by tokens too (context parallelism).  Two ranks exchange what both have.  Where
- * heads are fewer than ranks, several ranks have the same one: each of the takers is served by one
- * of the givers, evenly.  What MLA keeps is whole on every rank and goes by the same rule, as one
- * head.  The token that prefill made goes from the last stage to the first one of the takers; it
- * comes last, so a sequence goes on when its prompt is through all stages.
+ * prefill side by tokens too (context parallelism).  Two ranks exchange the intersection of their
+ * parts.  With fewer heads than ranks, several ranks have the same one: each receiver is served by
+ * one of the senders, evenly.  MLA's cache is replicated on every rank and follows the same rule,
+ * as one head.  The first token goes from the last prefill stage to the first decode stage; it
+ * comes last, so a sequence continues only when its prompt has passed all stages.
  *
  * Job j is with replica j % P of one side and j % D of the other, so the jobs of one replica go
  * round D / gcd(P, D) partners. */
@@ -68,7 +68,7 @@ static orr_code add(llm_shares *s, llm_share share, orr_error *err)
     return ORR_OK;
 }
 
-/* Of several givers that have the same, one serves a taker: neighbours the neighbours. */
+/* Of several senders with the same part one serves a receiver: neighbours serve neighbours. */
 static bool is_due(uint32_t giver, uint32_t givers, uint32_t taker, uint32_t takers)
 {
     return giver == (uint64_t)taker * givers / takers;
@@ -168,11 +168,11 @@ uint32_t llm_partner_replica(const llm_pool *p,
     return (uint32_t)((replica + (uint64_t)partner * p->ranks.dp) % other->ranks.dp);
 }
 
-/* Ranks that work alike: what they keep, and how long an iteration takes them.
+/* Pools of ranks: memory, and the time of an iteration.
  *
- * An iteration's time is measured by the same recipes that write it, with a pen that adds up
- * instead (llm_pen.c). Layers of one kind take the same time, so one of each kind is measured: the
- * cost is that of a few layers, whatever their number. */
+ * An iteration is timed by the same recipes that write it, with a measuring pen (llm_pen.c). Layers
+ * of one kind take the same time, so one of each kind is measured: the cost is that of a few
+ * layers, whatever their number. */
 
 /* ---- layers ---- */
 
@@ -395,7 +395,7 @@ static void measure_ends(llm_pool *p, llm_pen *pen, uint32_t stage)
         llm_put_send(pen, "", llm_stage_message(&p->g), 0, LLM_PEER_NEXT, LLM_AFTER(0));
 }
 
-/* What the power cap takes from the clock, as in a run: ps more. */
+/* Slowdown by the power cap, as in a run: extra ps. */
 static uint64_t clock_loss(const llm_meter *t, double deviations)
 {
     const double all_us = (double)t->time * 1e-6;
@@ -407,7 +407,7 @@ static uint64_t clock_loss(const llm_meter *t, double deviations)
     return (uint64_t)(t->clocked_us * 1e6 * (slow - 1) + 0.5);
 }
 
-/* How long a stage takes for the pass at hand, in ps. */
+/* How long a stage takes for the current pass, in ps. */
 static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
 {
     const llm_stage *s = &p->stages[stage];
@@ -463,7 +463,7 @@ static uint64_t largest_step(const llm_job *g, const llm_steps *s)
     return most * g->act;
 }
 
-/* The largest operation of the pass at hand. */
+/* The largest operation of the current pass. */
 static uint64_t llm_working_bytes(llm_pool *p)
 {
     llm_steps s;
@@ -485,19 +485,18 @@ static uint64_t llm_working_bytes(llm_pool *p)
     return most;
 }
 
-/* Which tokens go through the model together: continuous batching.
+/* Continuous batching.
  *
- * An *engine* is one replica, or the replicas that share experts and go in step.  It forms an
- * iteration whenever its first stage is free: sequences that decode, one token each; then prompts
- * that have begun; then waiting jobs in the order in which they came, each only if its whole cache
- * has room.  Stages work on different iterations at the same time, so a replica has as many
- * *groups* of sequences as stages, of about the same size; an iteration takes one group, and a
- * sequence stays in its group.
+ * An *engine* is one replica, or the replicas that share experts and run in lockstep.  It forms an
+ * iteration whenever its first stage is free: decoding sequences, one token each; then prompts in
+ * progress; then waiting jobs in order of arrival, each only if its whole cache fits.  Stages work
+ * on different iterations at the same time, so a replica has as many *groups* of sequences as
+ * stages, of about the same size; an iteration takes one group, and a sequence stays in its group.
  *
  * Invariants: a sequence is in one iteration at a time while it decodes; prompts follow one another
- * through the stages. Iterations end in the order in which they began.  Nothing depends on anything
- * but the jobs and the estimate. Cost: each iteration looks at the sequences that are running, and
- * measures a few layers. */
+ * through the stages. Iterations end in the order in which they began.  The result depends only on
+ * the jobs and the estimate. Cost: each iteration visits the running sequences, and times a few
+ * layers. */
 
 enum {
     MOST_TURNS = 1 << 26,
@@ -527,7 +526,7 @@ typedef struct part {
     bool is_decode;
 } part;
 
-/* A replica. */
+/* State of a replica. */
 typedef struct desk {
     uint32_t replica;
     llm_script *script;
@@ -578,7 +577,7 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 /* ---- room for caches ---- */
 
-/* Tokens whose keys and values a job has in the end: the last one made is not looked at again. */
+/* Tokens whose keys and values a job has at its end: the last token is not attended to again. */
 uint64_t llm_cached_tokens(const llm_pool *p, uint64_t prompt, uint64_t output)
 {
     switch (p->duty) {
@@ -677,8 +676,8 @@ static void take_decoding(engine *e, desk *d, allowance *a)
             take(e, d, a, i, 1);
 }
 
-/* How much of a prompt goes in; 0: none of it.  A prompt that must stay whole and fits nowhere goes
- * alone. */
+/* How much of a prompt is taken; 0: nothing.  A prompt that must not be chunked and exceeds the
+ * limit runs alone. */
 static uint64_t prompt_part(const engine *e, const desk *d, const allowance *a, uint64_t left)
 {
     if (a->sequences == 0)
@@ -746,13 +745,13 @@ static bool let_in(engine *e, desk *d, uint64_t number)
     return true;
 }
 
-/* Nothing is left of a job whose only token was made where it came from. */
+/* A job whose only token was generated by prefill has nothing left. */
 static bool is_over(const engine *e, const serve_job *j)
 {
     return e->pool->duty == LLM_DOES_DECODE && e->pool->hands_over && j->output == 1;
 }
 
-/* How many more the group may have, so that the others get as many. */
+/* How many more sequences the group may take, so that groups stay balanced. */
 static uint64_t places_left(const engine *e, const desk *d)
 {
     const uint64_t live = d->running_count + (d->come - d->begun), pp = e->pool->ranks.pp;
@@ -935,7 +934,7 @@ static void end_turn(engine *e, desk *d)
     s->turn_count++;
 }
 
-/* Nobody wants traces of so many iterations: only how many there were is kept. */
+/* Traces of that many iterations are not needed: keep only their number. */
 static void drop_turns(engine *e)
 {
     for (size_t i = 0; i < e->s->script_count; i++) {

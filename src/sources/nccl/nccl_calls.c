@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_calls.c - which rows belong to which call, all by time (goal.md 5.4).
+/* nccl_calls.c - assigns rows to calls, by time (goal.md 5.4).
  *
  * Groups are the outermost pairs of group markers.  Details of a collective (how, and a share for
  * each channel) and of messages follow the call on the host, so each row goes to the latest call
- * before it.  Inside a group all details come after all calls: the old way gives them to the
- * group's last call, ours shares them out. Invariant: a call's rows are neighbours in their array.
- * Cost: sorting, which finds things sorted as a rule, and one sweep for each kind. */
+ * before it.  Inside a group all details come after all calls: the old generator assigns them to
+ * the group's last call, ours distributes them. Invariant: a call's rows are contiguous in their
+ * array. Cost: sorting, mostly of sorted data, and one sweep per kind. */
 #include "nccl_impl.h"
 
 #include <stdlib.h>
 
 /* When a call's kernel ran: those times replace the host's (goal.md 5.4).
  *
- * A stream of kernels and a stream of calls are the same when they are the same words: one letter
- * for each operation, in time.  Where a stream of kernels finds no stream of calls, the old way
- * finds all of the GPU's kernels by time: by the call that was going on when they started, or the
- * last one before.  Ours first tries kernels and calls of the same letter in their order, looks
- * beyond the window, gives a call without a kernel the host's times, and keeps the order of the
- * calls on each stream, because that is the order in which a stream runs them, on all ranks alike.
- * A group has one kernel, which its first call gets; the others end with it. Cost: n log n for the
- * GPU's kernels and calls. */
+ * A stream of kernels matches a stream of calls if they spell the same word: one letter per
+ * operation, in time order.  If some stream of kernels has no match, the old generator assigns all
+ * of the GPU's kernels by time: to the call in progress when they started, or the last one before.
+ * Ours first pairs kernels and calls of the same letter in order, also outside the window, gives a
+ * call without a kernel the host's times, and keeps the order of calls on each stream, because a
+ * stream runs them in that order, on all ranks. A group has one kernel, which its first call gets;
+ * the others end with it. Cost: n log n for the GPU's kernels and calls. */
 
 static char kernel_letter(uint8_t op)
 {
@@ -229,8 +228,8 @@ static bool pair_streams(const timing *t, const streams *calls, const streams *k
 
 /* ---- by time ---- */
 
-/* Kernels ascend by start.  The call that holds it is the first that ends at or after it, if it has
- * started and not ended; ends are those of the latest so far. */
+/* Kernels ascend by start.  The enclosing call is the first that ends at or after it, if it has
+ * started; ends are running maxima. */
 static void pair_by_time(const timing *t)
 {
     nccl_gpu *g = t->gpu;
@@ -287,7 +286,7 @@ static bool pair_kinds(const timing *t)
     return true;
 }
 
-/* ---- all together ---- */
+/* ---- everything ---- */
 
 static void time_followers(const timing *t)
 {
@@ -783,7 +782,7 @@ static void share_groups(nccl_gpu *g)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 bool nccl_call_is_known(const nccl_call *c)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_comms.c - communicators: who is in them, who is next to whom (goal.md 5.3).
+/* nccl_comms.c - communicators: members and topology (goal.md 5.3).
  *
- * Announced ones have markers: ranks, rings, trees.  Without any marker each communicator is made
- * of the GPUs that used it, by node and process, or as NCCL's log says; rings and trees are then
- * the plain ones.  Our own way does so for each communicator that lacks markers, and for each
- * channel that lacks a ring. Ranks of the schedule are GPUs in the order in which communicators
- * name them. Invariant: seats of a communicator are neighbours in comms.seats, as are its seats by
- * rank in comms.by_rank. */
+ * Announced ones have markers: ranks, rings, trees.  Without any marker each communicator consists
+ * of the GPUs that used it, by node and process, or as in NCCL's log; rings and trees are then
+ * default ones.  By our rules this applies to each communicator without markers, and each channel
+ * without a ring. Ranks of the schedule are GPUs in the order in which communicators name them.
+ * Invariant: seats of a communicator are contiguous in comms.seats, and by rank in
+ * comms.by_rank. */
 #include "base/io/input.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -19,8 +19,8 @@
  *
  *     host:PID:TID [d] NCCL INFO ncclCommInitRankConfig comm X rank R nranks N ... commId H ...
  *
- * Other lines are passed over: a log has lines of everybody.  A line of this form with a number
- * that is none is passed over as well, but for one that is too large. */
+ * Other lines are skipped.  A line of this form with an invalid number is skipped as well, unless
+ * the number is too large. */
 
 enum { MOST_WORDS = 64 };
 
@@ -55,7 +55,7 @@ static bool process_of(orr_str word, uint64_t *pid)
     return orr_text_u64((orr_str){.ptr = first + 1, .len = (size_t)(second - first - 1)}, pid);
 }
 
-/* The word behind the last one that is `name`, from the sixth word on. */
+/* The word after the last one that is `name`, from the sixth word on. */
 static orr_str value_of(const words *w, const char *name)
 {
     orr_str found = {.ptr = "", .len = 0};
@@ -611,7 +611,7 @@ static void walk_rings(const nccl_comms *c)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 /* Whether calls must be looked at: the old way only when nobody announced anything. */
 static bool needs_usage(const nccl_job *j)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_context.c - what tells the messages of one call from those of another: its part of their
- * tags (goal.md 5.5).
+/* nccl_context.c - the part of tags that distinguishes the messages of different calls (goal.md
+ * 5.5).
  *
  * It is the number of the call in its communicator, which is the same on all of its ranks because
- * NCCL wants collectives in the same order everywhere; messages between two ranks are numbered
- * through. */
+ * NCCL requires the same order of collectives; messages between two ranks are numbered
+ * consecutively. */
 #include "nccl_impl.h"
 #include "nccl_write.h"
 
@@ -134,7 +134,7 @@ orr_code nccl_gpu_ready(nccl_job *j, uint32_t gpu, orr_error *err)
 }
 
 /* Calls that were profiled on all of their ranks: the others have no partners, and would wait
- * for ever.
+ * forever.
  *
  * Captures begin and end at different calls on different ranks.  Calls are numbered from the first
  * row of an export on, so what a communicator's ranks have in common is a range of numbers; so is

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_expand.c - collectives on rings and trees, taken apart (goal.md 5.7).
+/* nccl_expand.c - expands collectives on rings and trees (goal.md 5.7).
  *
- * A collective is its channels side by side, a channel its chunks side by side; all of a channel
- * runs on one cpu, which is what puts chunks after one another. Our own way differs in two places
- * of the ring all-reduce: the cap of slices is the same for all steps, so that sender and receiver
- * cut a chunk alike, and a rank's chunk is that of its place in the ring, not of its number.
- * Invariant: both ends of a message write the same messages of a call in the same order. Cost: in
- * proportion to what is written; a work of more than 2^20 chunks is refused. */
+ * A collective is its channels in parallel, a channel its chunks in parallel; all of a channel runs
+ * on one cpu, which serialises the chunks. Our rules differ in two places of the ring all-reduce:
+ * the cap of slices is the same for all steps, so that sender and receiver cut a chunk alike, and a
+ * rank's chunk is that of its place in the ring, not of its number. Invariant: both ends of a
+ * message write the same messages of a call in the same order. Cost: in proportion to what is
+ * written; a work of more than 2^20 chunks is refused. */
 #include "nccl_write.h"
 
 #include "base/text/text.h"
@@ -38,10 +38,10 @@ typedef struct nccl_guess {
 /* The atoms of a schedule: receive, reduce, copy, send one piece (goal.md 5.7), and their tags
  * (goal.md 5.5).
  *
- * Between nodes a message is a message.  Inside a node it is an empty one, and each end calculates
- * for half the time that 150 GB/s take.  Inside one call our own way numbers messages by peer and
- * direction; both ends write them in the same order, so they agree.  The old way numbers them
- * through all calls of one context. Cost: no allocation for a message but for the text itself. */
+ * Between nodes a message is sent as such.  Inside a node it is empty, and each end calculates for
+ * half the time at 150 GB/s.  Within one call our rules number messages by peer and direction; both
+ * ends write them in the same order, so they agree.  The old generator numbers them across all
+ * calls of one context. Cost: no allocation for a message but for the text itself. */
 
 enum { CPUS = 256 };
 
@@ -330,11 +330,11 @@ nccl_transfer nccl_guess_transfer(const nccl_call *c)
 
 /* Algorithms that the old generator does not know: NVLS, CollNet, PAT.
  *
- * GOAL has ranks and messages, and no switch that adds up.  So NVLS and CollNet Direct are what
- * they replace: everybody sends everybody its share, and gets the shares of the others.  CollNet
- * Chain is a chain to the first rank and back.  PAT is what its authors describe as Bruck's
- * algorithm turned round: distances double, and with them the pieces. Invariant: as in
- * nccl_expand.c, both ends of a message write a pair's messages in the same order. */
+ * GOAL has ranks and messages, but no reducing switch.  So NVLS and CollNet Direct become what they
+ * replace: all-to-all exchange of shares.  CollNet Chain is a chain to the first rank and back.
+ * PAT is what its authors describe as Bruck's algorithm turned round: distances double, and with
+ * them the pieces. Invariant: as in nccl_expand.c, both ends of a message write a pair's messages
+ * in the same order. */
 
 static uint32_t place_of(const nccl_plan *p)
 {
@@ -495,10 +495,10 @@ static nccl_ends pat_scatter_chunk(nccl_plan *p, nccl_lane *l, uint64_t bytes)
     return nccl_pen_chained(&steps);
 }
 
-/* ---- plans of one's own ----
+/* ---- custom plans ----
  *
- * The program of a plan is a graph: every step is a line, and what waits for it requires it.
- * Messages have numbers that both ends know, so their order does not matter. */
+ * The program of a plan is a graph: every step is a line, and its successors require it. Messages
+ * have numbers that both ends know, so their order does not matter. */
 
 static bool kind_of_op(uint8_t op, orr_collective *out)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_goal.c - the whole way from exports to a schedule.
+/* nccl_goal.c - from exports to a schedule.
  *
  *     scan -> communicators -> (what all ranks have) -> (may streams be merged?) -> (measure) -> write
  *
- * Steps in brackets look at every GPU once more; with all rows in memory that costs little, and
- * with too many of them it is what keeps memory bounded by one GPU.  Measuring is writing with a
- * dry pen: it finds every fault before a byte is written, counts messages, and tells how wide tags
- * must be. */
+ * Steps in brackets visit every GPU again; with all rows in memory that is cheap, and otherwise it
+ * keeps memory bounded by one GPU.  Measuring is writing with a dry pen: it finds every error
+ * before a byte is written, counts messages, and determines the width of tags. */
 #include "nccl_impl.h"
 
 #include "base/io/output.h"
@@ -507,10 +506,9 @@ static void write_gap(stream_writer *s, const nccl_call *c)
     nccl_pen_then(&w->pen, &s->chain, nccl_pen_calc(&w->pen, (uint64_t)gap, s->cpu));
 }
 
-/* NCCL ends a send as soon as its bytes are in the buffers between both GPUs, which the receiver
- * need not have asked for.  A simulator that holds larger messages until they are asked for would
- * wait for ever where ranks send first and receive then; so what follows such a send on its stream
- * does not wait for it. */
+/* NCCL completes a send as soon as its bytes are in the buffers between both GPUs, before the
+ * receiver has posted.  A simulator that holds larger messages until then would deadlock if ranks
+ * send first and receive later; so what follows such a send on its stream does not wait for it. */
 static bool is_buffered_send(const stream_writer *s, const nccl_call *c)
 {
     const uint64_t buffers = 4u << 20;
@@ -609,10 +607,10 @@ static orr_code write_rank(nccl_writer *w, uint32_t gpu, bool is_merged)
 
 /* ==== does every message that is sent get received?
  *
- * For each ordered pair of ranks two sums are kept: messages sent less messages received, and the
- * same of a hash of each message (operation, number, size).  A message that is sent and received
- * leaves both at zero.  So the book has an entry for each pair and not for each message; a false
- * "all match" needs hashes of 64 bits to cancel out. */
+ * For each ordered pair of ranks two sums are kept: messages sent minus messages received, and the
+ * same for a hash of each message (operation, number, size).  A matched message leaves both at
+ * zero.  So there is one entry per pair, not per message; a false "all match" would need 64-bit
+ * hashes to cancel out. */
 
 typedef struct pair {
     uint32_t from, to;

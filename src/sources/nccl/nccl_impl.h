@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_impl.h - shared by the files of nccl_goal/: the job as it was seen, GPU by GPU.
+/* nccl_impl.h - shared by the files of src/sources/nccl: the profiled job, GPU by GPU.
  *
  *     exports -> nccl_trace (rows by GPU) -> nccl_calls (which rows belong to which call, which kernel ran it)
- *             -> nccl_comms (who talks to whom) -> nccl_context (tags) -> nccl_rank, nccl_expand -> nccl_pen
+ *             -> nccl_comms (members) -> nccl_context (tags) -> nccl_goal, nccl_expand -> nccl_pen
  *
- * Texts (communicator hashes, ids, streams, nodes) are numbers of one table.  NONE: no such
- * thing. */
+ * Texts (communicator hashes, ids, streams, nodes) are interned in one table.  NONE: none. */
 #ifndef ORR_SOURCES_NCCL_IMPL_H
 #define ORR_SOURCES_NCCL_IMPL_H
 
@@ -287,7 +286,7 @@ void nccl_comms_fini(nccl_comms *c);
 typedef struct nccl_log_line {
     uint32_t pid;
     uint64_t rank;
-    orr_str ident; /* as it stands */
+    orr_str ident; /* verbatim */
 } nccl_log_line;
 /* The next line that announces a rank of a communicator.  ORR_END: none. */
 typedef struct nccl_log {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_pen.c - lines of GOAL's text, put together without a format string.
+/* nccl_pen.c - lines of GOAL's text, written without format strings.
  *
- * Why by hand: a schedule has a hundred lines for each row of an export, and printing them is most
- * of the work.  A line is at most 130 bytes; room for it is asked for once. Invariant: a fork's
- * branches lie above its base in `lasts` until it is joined. */
+ * Why by hand: a schedule has a hundred lines per row of an export, and formatting dominates the
+ * run time.  A line is at most 130 bytes; capacity is checked once per line. Invariant: a fork's
+ * branches are above its base in `lasts` until it is joined. */
 #include "nccl_write.h"
 
 enum { LINE_ROOM = 160 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl_trace.c - rows of all exports, sorted out by GPU.
+/* nccl_trace.c - rows of all exports, by GPU.
  *
  * A GPU is a process of a node.  One pass over all files finds the GPUs, who belongs to which
- * communicator, and how many rows each GPU has.  Rows are kept on the way.  When they come to more
- * than the budget they are dropped, and from then on read again for as many GPUs at a time as fit
- * it, at least one: memory is bounded by one GPU's rows. Invariant: a row's order (file, then row)
- * is the same in every pass. */
+ * communicator, and how many rows each GPU has.  Rows are kept meanwhile.  If they exceed the
+ * budget they are dropped, and from then on reread for as many GPUs at a time as fit, at least one:
+ * memory is bounded by one GPU's rows. Invariant: a row's order (file, then row) is the same in
+ * every pass. */
 #include "nccl_impl.h"
 
 #include "base/text/text.h"

@@ -44,7 +44,7 @@ typedef struct nccl_pen {
     uint32_t first_label; /* added to each: 0, or 1 where labels begin at l1 */
     uint64_t messages, bytes;
     bool is_dry;     /* count, write nothing */
-    bool is_full;    /* labels or memory ran out */
+    bool is_full;    /* labels or out of memory */
     uint32_t *lasts; /* of branches that are not joined yet */
     size_t count, room;
 } nccl_pen;

@@ -3,7 +3,7 @@
  *
  * Versions of the export differ in which columns NVTX_EVENTS has and where a text lies (in the row,
  * or by number in StringIds); tables that would be empty are not there at all.  So the queries are
- * put together from what the file has. Why CROSS JOIN: it keeps kernels in the order of their
+ * built from the columns the file has. Why CROSS JOIN: it keeps kernels in the order of their
  * table, which decides between kernels that start together. Cost: one pass over two tables; one row
  * in memory. */
 #include "nsys_impl.h"
@@ -13,18 +13,15 @@
 #include "base/short_forms.h"
 #include "base/text/number.h"
 
-/* ==== what NCCL from 2.22 on says about its calls by itself: a range named after the
- * function, with a payload.
+/* ==== NVTX ranges of NCCL 2.22 and later: named after the function, with a payload.
  *
- * An export has the payload as JSON text, by the names of its entries, or as bytes behind a header
- * of 32:
+ * An export has the payload as JSON text, keyed by entry name, or as bytes after a 32-byte header:
  *
  *     0 u32 domain   8 u32 schema   16 u64 bytes of the payload   24 u64 bytes in all   32 the payload
  *
  * whose entries (name, type, offset) are rows of NVTX_PAYLOAD_SCHEMA_ENTRIES.  Names differ a
- * little between releases, so an entry is known by its leading words.  A payload that makes no
- * sense is no payload: the range counts as one without. Invariant: offsets and sizes from the file
- * are checked against the bytes available. */
+ * little between releases, so an entry is known by its leading words.  A malformed payload is
+ * ignored. Invariant: offsets and sizes from the file are checked against the bytes available. */
 
 typedef enum field {
     COMMUNICATOR,
@@ -45,7 +42,7 @@ typedef struct entry {
 } entry;
 
 struct orr__payloads {
-    entry *entries; /* few: one for each kind of call and field */
+    entry *entries; /* few: one per kind of call and field */
     size_t count, room;
 };
 
@@ -76,7 +73,7 @@ static field field_of(orr_str name)
     return NO_FIELD;
 }
 
-/* Bytes of an entry's type; 0: not an integer.  NVTX numbers C's own types, then those of a fixed
+/* Bytes of an entry's type; 0: not an integer.  NVTX numbers C's types first, then those of fixed
  * width. */
 static uint8_t size_of_type(int64_t type)
 {
@@ -179,7 +176,7 @@ static void read_bytes(const orr__payloads *p, orr_span all, values *out)
 
 /* ---- as JSON ---- */
 
-/* A number, or a text of one: some exports write 1,048,576. */
+/* A number, or a string with one: some exports write 1,048,576. */
 static bool json_number(orr_json_value v, uint64_t *out)
 {
     char plain[32];
@@ -281,7 +278,7 @@ static bool payload_row(const orr__payloads *p,
 
 struct orr_nsys {
     orr_sqlite *db;
-    orr_sqlite_rows *rows; /* of the table that is being read; NULL: none */
+    orr_sqlite_rows *rows; /* of the current table; NULL: none */
     orr__payloads *payloads;
     orr_nsys_options opt;
     char *path;
@@ -306,8 +303,7 @@ static bool has_strings(orr_sqlite *db)
            orr_sqlite_has_column(db, "StringIds", "value");
 }
 
-/* A text of the row, or by its number in a column of StringIds' ids, joined under a name; "": it
- * has none. */
+/* A text column of the row, or one joined from StringIds by its number; "" if there is neither. */
 static void add_text(orr_buf *sql, orr_sqlite *db, const char *text, const char *joined)
 {
     const bool is_here = orr_sqlite_has_column(db, "NVTX_EVENTS", text);
@@ -375,7 +371,7 @@ static orr_code bad_row(const orr_nsys *n, const char *table, const char *words,
                     (unsigned long long)n->row, table, words);
 }
 
-/* Start and end.  Times are nanoseconds since the capture began: far from the ends of 64 bits, so
+/* Start and end.  Times are nanoseconds since the capture began, far from the 64-bit limits, so
  * that differences fit. */
 static orr_code read_times(const orr_nsys *n, const char *table, orr_nsys_row *out, orr_error *err)
 {
@@ -408,7 +404,7 @@ static orr_code nvtx_row(orr_nsys *n, orr_nsys_row *out, orr_error *err)
     return ORR_OK;
 }
 
-/* The letters behind "ncclDevKernel_", wherever that is: the collective. */
+/* The collective: the letters after "ncclDevKernel_", wherever that is. */
 static orr_nccl_op kernel_op(orr_str name)
 {
     static const char before[] = "ncclDevKernel_";
@@ -441,7 +437,7 @@ static orr_code kernel_row(orr_nsys *n, orr_nsys_row *out, orr_error *err)
 
 /* ---- the file ---- */
 
-/* ORR_END: the table is not there. */
+/* ORR_END: no such table. */
 static orr_code begin_table(orr_nsys *n, orr_error *err)
 {
     orr_buf sql = {0};

@@ -13,12 +13,11 @@ static inline uint64_t orr__nsys_pid(int64_t global)
     return (uint64_t)global >> 24 & 0xffffff;
 }
 
-/* How payloads of each schema are laid out, as the file says. */
+/* Layout of payloads by schema, as declared in the file. */
 typedef struct orr__payloads orr__payloads;
 
-/* A call of NCCL's, by the name of its range and one of the two forms of its payload, into a row: a
- * CALL, a COMM, a group's start or end.  `thread` says whose it is.  False: nothing of
- * NCCL's.  hash is kept in `room`. */
+/* Decodes an NCCL range and its payload (either form) into a row: a CALL, a COMM, a group's start
+ * or end.  `thread` made the call.  False: not NCCL's.  The hash is stored in `room`. */
 enum { ORR__HASH_ROOM = 24 };
 
 #endif

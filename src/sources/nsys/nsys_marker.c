@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nsys_marker.c - the texts that the annotated NCCL leaves in NVTX, taken apart.
+/* nsys_marker.c - parses the NVTX texts of the annotated NCCL.
  *
  * A text is a marker when one of the forms below matches its beginning (goal.md 5.2); what follows
  * is free.  The forms are tried in the order of the specification, but no text fits two of them, so
  * the first word decides which one is tried. Why by hand: a row costs about 100 ns here, and rows
- * come in millions. Invariant: nothing is read beyond text.len, whatever the text holds. */
+ * come in millions. Invariant: nothing is read beyond text.len. */
 #include <orrery/lab/nsys.h>
 
 #include "base/short_forms.h"
 
 #include <string.h>
 
-/* A text that is being read; once something did not fit, nothing fits any more. */
+/* A text being parsed; after the first mismatch nothing matches. */
 typedef struct cursor {
     const char *at, *end;
     bool fits;
@@ -115,7 +115,7 @@ static void comm_or_topology(cursor *c, orr_nsys_row *r)
         r->child[2] = signed_number(c, "/");
         const int64_t me = signed_number(c, "->");
         r->parent = signed_number(c, "->");
-        r->me = me < 0 ? UINT64_MAX : (uint64_t)me; /* a rank that nobody has */
+        r->me = me < 0 ? UINT64_MAX : (uint64_t)me; /* a rank that does not exist */
     }
     r->pid = number(c, " pid ");
 }
@@ -162,8 +162,8 @@ static void p2p(cursor *c, orr_nsys_row *r)
     r->pid = number(c, " pid ");
 }
 
-/* Anything, then " pid " and a number: the last such pair of the line counts, as a greedy pattern
- * finds it. */
+/* Anything, then " pid " and a number: the last such pair of the line counts, as with a greedy
+ * pattern. */
 static uint64_t last_pid(cursor *c)
 {
     if (!c->fits)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nsys_operators.c - how long operators took on the device, from an export.
  *
- * Nsight Systems knows no shapes.  PyTorch's torch.autograd.profiler.emit_nvtx(record_shapes=True)
- * puts a range around each operator that names them:
+ * Nsight Systems records no shapes.  PyTorch's
+ * torch.autograd.profiler.emit_nvtx(record_shapes=True) puts a range around each operator that
+ * names them:
  *
  *     aten::addmm, seq = 3, op_id = 5, sizes = [[1024], [512, 4096], [4096, 1024]]
  *
  * A kernel belongs to the innermost such range of the thread that launched it (the call of the
- * runtime with its correlationId).  Which factor of a product is stored transposed is in no size;
- * the names of cuBLAS's kernels have it.  Both tables come in the order of threads and times, so
- * one pass with a stack will do: nothing of the file is kept but the ranges that are open. */
+ * runtime with its correlationId).  Sizes do not tell which factor of a product is stored
+ * transposed; the names of cuBLAS kernels do.  Both tables are sorted by thread and time, so one
+ * pass with a stack of open ranges suffices. */
 #include "nsys_impl.h"
 
 #include "base/memory/buffer.h"
@@ -30,7 +31,7 @@ typedef struct open_range {
     int64_t end;
     char name[64];
     sizes in;
-    double ns;          /* of its own kernels */
+    double ns;          /* of its own kernels only */
     const char *layout; /* of a product: " nn", " tn" or "" */
 } open_range;
 
@@ -41,7 +42,7 @@ typedef struct sweep {
     open_range open[RANGES_MOST];
     size_t depth;
     int64_t thread;
-    bool has_range; /* `ranges` stands on one that is still to be opened */
+    bool has_range; /* `ranges` is at one not yet opened */
     orr_nsys_take *take;
     void *context;
     uint64_t passed_over;
@@ -64,7 +65,7 @@ static uint64_t last(const sizes *s, uint32_t i, uint32_t from_right)
     return i < s->count && s->rank[i] > from_right ? s->of[i][s->rank[i] - 1 - from_right] : 0;
 }
 
-/* "[[2, 3], [], [4]]": false where it is none, or has more dimensions than any kernel here. */
+/* "[[2, 3], [], [4]]"; false if malformed, or with more dimensions than any kernel here. */
 static bool read_sizes(const char *at, const char *end, sizes *out)
 {
     *out = (sizes){0};
@@ -112,9 +113,9 @@ static bool read_range(orr_str text, open_range *out)
     return read_sizes(at + sizeof before - 1, end, &out->in);
 }
 
-/* ---- words of chip.h ---- */
+/* ---- kernel texts of chip.h ---- */
 
-/* cuBLAS thinks in columns: its "tn" is a row-major factor times a transposed one. */
+/* cuBLAS is column-major: its "tn" is a row-major factor times a transposed one. */
 static const char *layout_of(orr_str kernel, const char *otherwise)
 {
     static const struct {
@@ -163,7 +164,7 @@ static int put_rows(
                     elements(&r->in, at) / width, width, form, is_backward ? " backward" : "");
 }
 
-/* The kernel that an operator stands for; false: none of those here. */
+/* The kernel an operator corresponds to; false: none of those here. */
 static bool put_words(const open_range *r, const char *type, char *out)
 {
     static const struct {
@@ -211,7 +212,7 @@ static orr_code close_range(sweep *w)
     return w->take(w->context, words, r->ns / 1000, w->err);
 }
 
-/* Ranges of other threads, and those that end before `now`. */
+/* Closes ranges of other threads, and those that end before `now`. */
 static orr_code close_until(sweep *w, int64_t thread, int64_t now)
 {
     orr_code code = ORR_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nsys_timeline.c - an export as a timeline: what ran on each stream, and what the host was at.
+/* nsys_timeline.c - an export as a timeline: kernels per stream, NVTX ranges per host thread.
  *
  * A rank is a process of the report, in the order in which processes appear.  Kernels lie on a
  * track for each device and stream; NVTX ranges on one for each thread of the host, markers without
@@ -39,7 +39,7 @@ static orr_code rank_of(picture *p, uint64_t pid, uint32_t *out, orr_error *err)
     return orr_map_put(p->ranks, pid, *out, NULL) ? ORR_OK : orr_no_memory(err);
 }
 
-/* Streams and threads are told apart by a bit that neither device nor thread numbers reach. */
+/* Streams and threads are distinguished by a bit above all device and thread numbers. */
 static uint64_t track_key(uint32_t rank, const orr_nsys_row *r)
 {
     const uint64_t low = r->kind == ORR_NSYS_KERNEL
@@ -95,8 +95,8 @@ static bool find_old_kernel(orr_str name, orr_nccl_op *op)
     return true;
 }
 
-/* Kind and collective of a kernel.  One of NCCL that says nothing more ("ncclDevKernel_Generic") is
- * a collective still. */
+/* Kind and collective of a kernel.  "ncclDevKernel_Generic" does not name its collective, but is
+ * one. */
 static void set_kernel(const orr_nsys_row *r, orr_timespan *s)
 {
     static const uint8_t collective[ORR_NCCL_OPS] = {
@@ -136,7 +136,7 @@ static orr_code out_of_range(const picture *p, const orr_nsys_row *r, orr_error 
 static orr_code add_row(picture *p, const orr_nsys_row *r, orr_error *err)
 {
     if (r->kind != ORR_NSYS_KERNEL && r->text.len == 0)
-        return ORR_OK; /* a category, a thread's name: nothing that took time */
+        return ORR_OK; /* a category, a thread's name: no duration */
     const int64_t start = r->start - p->origin,
                   end = (r->end > r->start ? r->end : r->start) - p->origin;
     if (start > most_ns || end > most_ns)
@@ -166,7 +166,7 @@ static orr_code fill(picture *p, orr_error *err)
     return code ? code : orr_timeline_seal(p->t, err);
 }
 
-/* The origin is the earliest time, which need not come first: a look at all rows. */
+/* The origin is the earliest time, which need not come first: an extra pass over all rows. */
 static orr_code find_origin(const char *path, int64_t *out, bool *has_any, orr_error *err)
 {
     const orr_nsys_options opt = {.all_kernels = true};

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* patterns.c - the table of patterns, and from a row of it to a trace or a set of traces.
+/* patterns.c - the table of patterns, and the traces or trace sets made from its rows.
  *
- * A pattern is a name, a line of help, the options it looks at, and a function that adds one rank's
- * nodes. Cost of a set: one trace when the ranks are alike, whatever their number; else one a
- * rank. */
+ * A pattern is a name, a line of help, the options it uses, and a function that adds one rank's
+ * nodes. Cost of a set: one trace if all ranks are equal, else one per rank. */
 #include <orrery/lab/gen.h>
 
 #include "base/memory/memory.h"
@@ -42,22 +41,22 @@ typedef struct pat_transfer {
 
 /* The nodes that patterns are made of, with the attributes each style gives them.
  *
- * This is the only place that knows the styles apart (chakra.md 5); a pattern says "an all-reduce
- * of 64 KiB" and gets it as the current generator, or one of its predecessors, would write it.
+ * Only this part distinguishes the styles (chakra.md 5); a pattern asks for "an all-reduce of 64
+ * KiB" and gets it as the current generator, or one of its predecessors, would write it.
  *
  *     const uint64_t fwd = pat_comp(g, "FWD", 5, NOTHING);
  *     const uint64_t bwd = pat_comp(g, "BWD", 5, AFTER(fwd));
  *     pat_collective(g, "GRAD", ORR_COLL_ALL_REDUCE, 65536, AFTER(fwd, bwd));
  *
- * Ids count up from 0.  The first failure sticks and turns all later calls into nothing, so a
- * pattern reads as a list of nodes; orr_pattern_trace asks once at the end. */
+ * Ids count up from 0.  The first failure sticks and turns all later calls into no-ops, so a
+ * pattern reads as a list of nodes; orr_pattern_trace checks once at the end. */
 
 static bool is_eg(const orr_gen *g)
 {
     return g->opt->style == ORR_GEN_EG;
 }
 
-/* Says that the node runs on the device.  The first generation had no such attribute. */
+/* Marks the node as running on the device.  The first generation had no such attribute. */
 static void put_device(orr_gen *g)
 {
     if (!is_eg(g))
@@ -121,8 +120,7 @@ static uint64_t pat_collective(
     return orr__build_add(b);
 }
 
-/* The peers and the tag are int32 today because that is what the C++ feeder reads (chakra.md
- * 6.1). */
+/* Peers and tag are int32 because the C++ feeder reads that (chakra.md 6.1). */
 static uint64_t pat_message(orr_gen *g, const pat_transfer *m, pat_after after)
 {
     const orr_value_kind kind = is_eg(g) ? ORR_VALUE_UINT32 : ORR_VALUE_INT32;
@@ -137,7 +135,7 @@ static uint64_t pat_message(orr_gen *g, const pat_transfer *m, pat_after after)
     return orr__build_add(b);
 }
 
-/* The smallest traces: a node or two each, for trying out a reader or a simulator.
+/* The smallest traces: a node or two each, to test a reader or a simulator.
  *
  * Contents as in chakra.md 5; the bytes of the current ones are fixed by tests/golden. */
 
@@ -282,11 +280,10 @@ static void pat_build_invalid_fork(orr_gen *g)
     comp_node(g, AFTER(invalid));
 }
 
-/* Training steps: three layers, the three kinds of parallelism, a realistic data-parallel
- * step.
+/* Training steps: three layers, the three kinds of parallelism, a realistic data-parallel step.
  *
- * Words in node names, as the first generator has them: FWD forward, WG gradient of the weights, IG
- * gradient of the inputs.  Invariant: a node's parents are added before it, so every trace is in
+ * Abbreviations in node names, as in the first generator: FWD forward, WG gradient of the weights,
+ * IG gradient of the inputs.  Invariant: a node's parents are added before it, so every trace is in
  * topological order. */
 
 static uint64_t comp_layer(
@@ -325,7 +322,7 @@ static uint64_t three_all_reduce(orr_gen *g, uint32_t layer, uint64_t after)
                       AFTER(after));
 }
 
-/* Gradients travel while the next layer is computed. */
+/* Gradients are reduced while the next layer is computed. */
 static void pat_build_three_layers(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;
@@ -338,7 +335,7 @@ static void pat_build_three_layers(orr_gen *g)
     three_all_reduce(g, 0, comp_layer(g, "BWD_WG", 0, t, AFTER(before)));
 }
 
-/* Everything waits for everything before it. */
+/* Every node depends on the one before. */
 static void pat_build_three_layers_in_sequence(orr_gen *g)
 {
     const uint64_t t = g->opt->runtime_us;
@@ -351,13 +348,13 @@ static void pat_build_three_layers_in_sequence(orr_gen *g)
     three_all_reduce(g, 0, comp_layer(g, "BWD_WG", 0, t, AFTER(before)));
 }
 
-/* ---- one network, three ways to share it out (chakra.md 5) ---- */
+/* ---- one network, parallelised in three ways (chakra.md 5) ---- */
 
-/* Each layer multiplies m x k by k x n, two bytes an element, at FLOPS operations per unit of
+/* Each layer multiplies m x k by k x n, two bytes per element, at FLOPS operations per unit of
  * time. */
 enum { M = 512, K = 512, N = 512, ELEMENT = 2, FLOPS = 2 * 512 * 512 };
 
-/* Numbers of layers and pieces are small: orr_pattern_trace has seen to it. */
+/* orr_pattern_trace has bounded the numbers of layers and pieces. */
 static uint32_t layer_count(const orr_gen *g)
 {
     return g->opt->layers ? (uint32_t)g->opt->layers : g->opt->ranks;
@@ -399,7 +396,7 @@ static void pat_build_compare_model(orr_gen *g)
     }
 }
 
-/* One rank of the pipeline, and the nodes the next ones come after. */
+/* One rank of the pipeline, and the nodes its next ones depend on. */
 typedef struct stage {
     orr_gen *g;
     bool is_first, is_last;
@@ -446,7 +443,7 @@ static void stage_forward(stage *s, uint32_t mb)
         s->send = stage_message(s, ORR_NODE_COMM_SEND, true, mb, "FWD", AFTER(s->comp));
 }
 
-/* The first stage has nobody to send a gradient of its inputs to, so it has none to compute. */
+/* The first stage sends no input gradient, so it computes none. */
 static void stage_backward(stage *s, uint32_t mb)
 {
     uint64_t before = mb ? s->wg : s->comp;
@@ -463,7 +460,8 @@ static void stage_backward(stage *s, uint32_t mb)
     stage_message(s, ORR_NODE_COMM_SEND, false, mb, "BWD_IG", AFTER(ig));
 }
 
-/* Every rank has one stage; the batch comes in pieces: all forward, then all backward. */
+/* Every rank has one stage; the batch is split into micro-batches: all forward, then all
+ * backward. */
 static void pat_build_compare_pipeline(orr_gen *g)
 {
     const uint32_t pieces = (uint32_t)g->opt->microbatches;
@@ -531,7 +529,7 @@ static uint64_t step_load(orr_gen *g)
     return orr__build_add(b);
 }
 
-/* What is multiplied must stay a number that an int64 attribute can hold. */
+/* Products must fit an int64 attribute. */
 static bool step_fits(orr_gen *g)
 {
     int64_t product;
@@ -583,7 +581,7 @@ static void pat_build_data_parallel(orr_gen *g)
  *     layer 1    o   o   o   o      16 in 20 compute, 2 collective, 1 load, 1 store
  *
  * Names, attributes (four or five) and sizes are like those of a PyTorch trace that went through
- * Chakra's converter: 131 bytes a node on average.  The numbers come from the seed alone
+ * Chakra's converter: 131 bytes per node on average.  The numbers come from the seed alone
  * (splitmix64), so the same options give the same file everywhere.  Cost: O(nodes). */
 
 enum { PARENTS_MAX = 3, KIND_COUNT = 20 };
@@ -623,9 +621,9 @@ static const uint8_t types[KIND_COUNT] = {
 
 #define PICK(table, bits) ((table)[(bits) % (sizeof(table) / sizeof *(table))])
 
-/* Different nodes of the layer before, in ascending order: a parent named twice would block some
- * readers for ever (chakra.md 6.1).  Steps around a ring of `width` places never meet when they
- * add up to less. */
+/* Distinct nodes of the layer before, in ascending order: a duplicate parent would block some
+ * readers forever (chakra.md 6.1).  Steps around a ring of `width` places never collide while their
+ * sum is below `width`. */
 static size_t pick_parents(uint64_t random, uint32_t width, uint64_t layer_at, uint64_t *out)
 {
     const size_t want = 1 + random % PARENTS_MAX;
@@ -692,7 +690,7 @@ static void add_node(orr_gen *g, uint64_t *state, pat_after after)
 
 static void pat_build_layered(orr_gen *g)
 {
-    const uint32_t width = (uint32_t)g->opt->width; /* orr_pattern_trace has seen that it fits */
+    const uint32_t width = (uint32_t)g->opt->width; /* checked by orr_pattern_trace */
     uint64_t state = g->opt->seed;
     uint64_t parents[PARENTS_MAX];
     for (uint64_t i = 0; i < g->opt->nodes && !g->b.code; i++) {
@@ -815,9 +813,9 @@ const orr_pattern *orr_pattern_find(const char *name)
     return NULL;
 }
 
-/* ---- are the options possible? ---- */
+/* ---- validation of options ---- */
 
-/* What an option is called, where it lies and what it may be: `min` to `max`, both included. */
+/* An option's name, location and range, `min` to `max` inclusive. */
 typedef struct option_row {
     uint32_t bit;
     const char *name;
@@ -825,8 +823,7 @@ typedef struct option_row {
     uint64_t min, max;
 } option_row;
 
-/* Ranks and nodes are bounded so that a slip of the finger fails with words and not with the
- * memory. */
+/* Bounds on ranks and nodes turn a typing error into a message instead of running out of memory. */
 enum { RANKS_MAX = 1 << 20, NODES_MAX = 1 << 26, PIECES_MAX = 1 << 22 };
 
 #define AT(field) offsetof(orr_gen_options, field)
@@ -852,7 +849,7 @@ static uint64_t value_of(const orr_gen_options *opt, const option_row *row)
 
 static orr_code check_options(const orr_pattern *p, const orr_gen_options *opt, orr_error *err)
 {
-    /* The first generation's program did not mind a pipeline of one rank. */
+    /* The first generation accepted a pipeline of one rank. */
     const uint32_t min_ranks = p->min_ranks && opt->style != ORR_GEN_EG ? p->min_ranks : 1;
     if (opt->ranks < min_ranks || opt->ranks > RANKS_MAX)
         return orr_fail(err, ORR_EUSAGE, NULL, "%s: ranks is %u; expected %u to %d", p->name,
@@ -878,7 +875,7 @@ static orr_code check_options(const orr_pattern *p, const orr_gen_options *opt, 
 
 /* ---- traces ---- */
 
-/* Ours say how they were made; the imitated ones carry what their originals carry. */
+/* Ours record how they were made; imitated ones carry what their originals carry. */
 static void describe(const orr_pattern *p, const orr_gen_options *opt, char *out, size_t size)
 {
     int len = snprintf(out, size, "orrery gen %s --ranks %u", p->name, opt->ranks);
@@ -921,8 +918,8 @@ orr_code orr_pattern_trace(const orr_pattern *p,
     return orr__build_seal(&g.b, out);
 }
 
-/* So many ranks show what differs from rank to rank; the others are mostly like one of them, and
- * their traces are not kept. */
+/* Traces of the first ranks show what differs between ranks; later ones are mostly equal to one of
+ * them and are not kept. */
 enum { FIRST_RANKS = 1024 };
 
 static orr_code add_rank(

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* goal_pen.c - the text of a GOAL schedule, line by line (goal.md 4).
  *
- * Why not through a schedule in memory: a million ranks are gigabytes of text, of which nothing has
- * to be known once it is written.  Why by hand and not with printf: writing numbers is all the work
- * there is. Invariant: a line never needs more than LINE bytes, so room is asked for once per line.
- * Cost: some 20 ns a line; a buffer of PIECE bytes, whatever the length of the text. */
+ * Why not through a schedule in memory: a million ranks are gigabytes of text, none of which is
+ * needed once written.  Why not printf: formatting numbers is all the work there is. Invariant: a
+ * line never needs more than LINE bytes, so space is reserved once per line. Cost: some 20 ns per
+ * line; a buffer of PIECE bytes for any length of text. */
 #include "schedgen_impl.h"
 
 #include "base/inline.h"
@@ -96,7 +96,7 @@ static char *put_label(char *p, uint64_t label)
     return p;
 }
 
-/* The next label; in an open group a message is first and last until an edge says otherwise. */
+/* The next label; in an open group a message is first and last until an edge shows otherwise. */
 static uint64_t next_label(goal_pen *pen, uint8_t marks)
 {
     if (pen->is_open)
@@ -131,7 +131,7 @@ static void keep_edge(goal_pen *pen, uint64_t later, uint64_t earlier, bool is_s
 {
     if (pen->code || !pen->goal)
         return;
-    /* Labels are within what orr_goal_add has taken. */
+    /* orr_goal_add has accepted all labels, so they are in range. */
     pen->code = orr_goal_require(pen->goal, (uint32_t)later - 1, (uint32_t)earlier - 1,
                                  is_start ? ORR_GOAL_STARTED : ORR_GOAL_FINISHED, pen->err);
 }
@@ -232,7 +232,7 @@ void sgen_gpen_irequire(goal_pen *pen, uint64_t later, uint64_t earlier)
     edge(pen, later, earlier, true);
 }
 
-/* Words are ours and short. */
+/* Texts are ours and short. */
 void sgen_gpen_comment(goal_pen *pen, const char *words)
 {
     char *p = line_begin(pen);
@@ -268,8 +268,8 @@ void sgen_gpen_head(goal_pen *pen, uint64_t ranks)
     line_end(pen, p);
 }
 
-/* What the rank computes beside the pattern (--nb): in one piece, or in pieces between which it
- * polls. */
+/* The computation that overlaps the pattern (--nb): in one piece, or in pieces with polling between
+ * them. */
 static void begin_overlap(goal_pen *pen)
 {
     if (pen->poll_ns == 0) {

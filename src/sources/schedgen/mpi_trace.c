@@ -2,9 +2,9 @@
 /* mpi_trace.c - the files of a trace of MPI calls, one rank after the other, into a schedule
  * (goal.md 4).
  *
- * Files are mapped and read once for each copy of the ranks; once more, a few lines of each, to see
- * whether the handles of communicators mean the same on all ranks.  Memory: what one rank has
- * open. */
+ * Files are mapped and read once per copy of the ranks, and a few lines of each once more, to see
+ * whether communicator handles mean the same on all ranks.  Memory: the open requests of one
+ * rank. */
 #include "mpi_trace_impl.h"
 
 #include "base/io/input.h"
@@ -23,7 +23,7 @@ enum { PATH = 4096, RANKS_MAX = INT32_MAX, CPU_MAX = 255, TIME_MULT = 1000, FEW 
 typedef struct file_names {
     char path[PATH];
     size_t before, behind; /* the number goes between */
-    bool is_padded;        /* to as many digits as there are zeros */
+    bool is_padded;        /* to the number of zeros in rank 0's name */
 } file_names;
 
 static const char *last_part(const char *path)
@@ -41,7 +41,7 @@ static bool name_of(const file_names *names, uint32_t rank, char out[PATH])
     return n > 0 && n < PATH;
 }
 
-/* run-000.dat is followed by run-1.dat, as SchedGen has it, or by run-001.dat. */
+/* run-000.dat is followed by run-1.dat, as in SchedGen, or by run-001.dat. */
 static void find_padding(file_names *names)
 {
     char path[PATH];
@@ -70,7 +70,7 @@ static orr_code find_names(const char *path, file_names *out, orr_error *err)
     return ORR_OK;
 }
 
-/* As many as there are, from 0 on without a gap. */
+/* Counts files from 0 up to the first gap. */
 static orr_code count_files(const file_names *names, uint32_t *out, orr_error *err)
 {
     char path[PATH];
@@ -116,7 +116,7 @@ orr_code sgen_mpi_rank_read(
     return ORR_OK;
 }
 
-/* The lines before where one begins, so that errors have the right number. */
+/* Lines before the one where reading starts, so that errors have the right number. */
 static uint32_t lines_before(orr_str all, uint64_t from)
 {
     uint32_t n = 0;
@@ -127,7 +127,7 @@ static uint32_t lines_before(orr_str all, uint64_t from)
 
 /* ---- handles of communicators ---- */
 
-/* The first that the trace names; false: none. */
+/* The first communicator the trace names; false: none. */
 static orr_code first_communicator(
     mpi_line *l, orr_str all, bool *has_one, uint64_t *handle, orr_error *err)
 {
@@ -146,9 +146,9 @@ static orr_code first_communicator(
     return code;
 }
 
-/* Where the first communicators of all ranks have one handle, handles are the same everywhere
- * (MPICH, and most programs with Open MPI); otherwise they are addresses, and only their order says
- * anything. */
+/* If the first communicators of all ranks have the same handle, handles agree everywhere (MPICH,
+ * and most programs with Open MPI); otherwise they are addresses, and only their order is
+ * meaningful. */
 static orr_code compare_handles(mpi_run *run, const file_names *names, orr_error *err)
 {
     mpi_line line = {.ranks = run->hosts};
@@ -178,7 +178,7 @@ static orr_code compare_handles(mpi_run *run, const file_names *names, orr_error
     return code;
 }
 
-/* ---- where to begin in each file ---- */
+/* ---- where to start in each file ---- */
 
 typedef struct starts {
     uint64_t *at;
@@ -205,7 +205,7 @@ static orr_code read_start(
     return ORR_OK;
 }
 
-/* A file that is not there means from the beginning; it will be written. */
+/* A missing file means from the beginning; it will be written. */
 static orr_code read_starts(const mpi_run *run, starts *s, orr_error *err)
 {
     const char *path = run->opt->start_path;
@@ -247,7 +247,7 @@ static orr_code write_starts(const mpi_run *run, const starts *s, orr_error *err
 
 /* ---- all ranks ---- */
 
-/* SchedGen looks at the first line, a comment, before it goes to where it begins. */
+/* SchedGen looks at the first line, a comment, before it seeks to the start. */
 static void say_first_line(const mpi_rank *r, orr_str all)
 {
     const orr_str line = all.len ? next_line(all, 0) : all;
@@ -256,7 +256,7 @@ static void say_first_line(const mpi_rank *r, orr_str all)
                      (int)(line.len < MANY * FEW ? line.len : MANY * FEW), line.ptr);
 }
 
-/* Begin where the starts say; note where it stopped, which only counts when it had to stop. */
+/* Starts at the given offset and records where it stopped, which only matters if it had to stop. */
 static orr_code read_from(
     mpi_rank *r, orr_str all, const char *path, const starts *from, starts *to, orr_error *err)
 {

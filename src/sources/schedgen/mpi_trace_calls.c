@@ -2,9 +2,9 @@
 /* mpi_trace_calls.c - from calls to operations: messages, waits, and the time between (goal.md 4).
  *
  * A call's message comes first in the text; then the calculation for the time before the call,
- * which the message waits for, and which waits for the call before.  A call that does not block is
- * waited for with irequires, and for good by MPI_Wait. The order of lines, and the arithmetic on
- * times, are SchedGen's. */
+ * which the message depends on and which depends on the call before.  A non-blocking call is
+ * followed with irequires, and completed by MPI_Wait. The order of lines and the arithmetic on
+ * times are SchedGen's. */
 #include "mpi_trace_impl.h"
 #include "schedgen_impl.h"
 
@@ -15,7 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* ==== the calls by name and where their arguments stand; fields and their values
+/* ==== the calls by name with the positions of their arguments; fields and their values
  * (goal.md 4).
  *
  *     MPI_Send:1237666053149864.000000:11251872:4500:11,8,8:1:7000:0,0,4:1237666053150082.000000
@@ -126,7 +126,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Field i is between starts[i - 1] and the separator before starts[i]; the last start is behind the
+/* Field i is between starts[i - 1] and the separator before starts[i]; the last start is past the
  * end. */
 static orr_code find_fields(mpi_line *l, size_t from, orr_error *err)
 {
@@ -176,7 +176,7 @@ static size_t number_of(const mpi_line *l, mpi_place p)
     return p.at + (size_t)p.times * l->ranks;
 }
 
-/* The last start belongs to no field. */
+/* The last start is past the end and belongs to no field. */
 static bool line_has(const mpi_line *l, mpi_place place)
 {
     return place.at && number_of(l, place) < l->count;
@@ -213,14 +213,14 @@ static orr_code not_a(const mpi_line *l, mpi_place p, orr_str s, const char *wha
                     l->call->name, ORR_SHOWN(s, 40), what);
 }
 
-/* Values of fields.  Handles and addresses wrap into 64 bits when they are negative. */
+/* Values of fields.  Negative handles and addresses wrap into 64 bits. */
 static orr_code line_time(const mpi_line *l, mpi_place p, double *out, orr_error *err)
 {
     orr_str s;
     const orr_code code = take_field(l, p, &s, err);
     if (code)
         return code;
-    /* Beyond 2^60 microseconds differences of times mean nothing. */
+    /* Beyond 2^60 microseconds a double cannot resolve differences of times. */
     if (!orr_text_double(s, out) || !(*out >= 0 && *out < 1152921504606846976.0))
         return not_a(l, p, s, "a time in microseconds", err);
     return ORR_OK;
@@ -272,17 +272,17 @@ static orr_code rank_next(mpi_rank *r, uint64_t label, orr_error *err);
 static orr_code rank_request(mpi_rank *r, uint64_t request, uint64_t label, orr_error *err);
 static orr_code rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err);
 
-/* Collectives of a trace, taken apart into messages (goal.md 4).
+/* Collectives of a trace, expanded into messages (goal.md 4).
  *
  *     messages of the collective      those that wait for none of them wait for the time before
  *     calc 0                          waits for those none of them waits for: the end of the collective
  *
- * What SchedGen takes apart is taken apart as it does it; the others only by our rules, each in the
- * simplest way that gives every rank the bytes its own line in the trace says. */
+ * What SchedGen expands is expanded as it does; the others only by our rules, each in the simplest
+ * way that moves the bytes stated in the rank's own line. */
 
 enum { FIRST_TAG = 1000000 };
 
-/* What the line says; sizes are those of one message. */
+/* From the line; sizes are those of one message. */
 typedef struct collective {
     double begin, end;
     uint64_t bytes;  /* sent to each */
@@ -331,11 +331,11 @@ static orr_code read_collective(const mpi_rank *r, collective *c, orr_error *err
 
 /* ---- lists of counts ---- */
 
-/* The bytes for or from a rank of the schedule; copies of a rank have its count. */
+/* Bytes to or from a rank of the schedule; copies of a rank share its count. */
 static orr_code listed_bytes(
     const mpi_rank *r, mpi_place list, mpi_place size, uint32_t rank, uint64_t *out, orr_error *err)
 {
-    mpi_line line = r->line; /* places count in bytes; a list is longer than that */
+    mpi_line line = r->line; /* an mpi_place counts to 255; lists are longer */
     const uint32_t skip = rank % r->run->hosts;
     const size_t first = list.at + (size_t)list.times * line.ranks;
     line.starts += first + skip - 1;
@@ -353,8 +353,7 @@ static orr_code listed_bytes(
     return ORR_OK;
 }
 
-/* Each to each, in as many steps as there are others; sizes from lists, or the same for all where
- * there is none. */
+/* All-to-all in n - 1 steps; sizes from lists, or equal if there is none. */
 static orr_code exchange_all(const mpi_rank *r,
                              const collective *c,
                              mpi_place out_list,
@@ -379,7 +378,7 @@ static orr_code exchange_all(const mpi_rank *r,
     return code;
 }
 
-/* Everybody to the root, or the root to everybody; sizes from the list where there is one. */
+/* All to the root, or the root to all; sizes from the list if there is one. */
 static orr_code star(const mpi_rank *r, const collective *c, bool is_gather, orr_error *err)
 {
     const mpi_call *call = r->line.call;
@@ -406,7 +405,7 @@ static orr_code star(const mpi_rank *r, const collective *c, bool is_gather, orr
     return ORR_OK;
 }
 
-/* Rank r has the sum of the ranks below it in log2 steps; none reaches round the end. */
+/* Rank r gets the sum of the ranks below it in log2 steps; no wrap-around. */
 static void scan(goal_pen *pen, const collective *c)
 {
     uint64_t recv = 0;
@@ -421,7 +420,7 @@ static void scan(goal_pen *pen, const collective *c)
     }
 }
 
-/* A rank's own part of a reduction that is shared out: from each other as much as it keeps. */
+/* A rank's own part of a reduce-scatter: from each other rank as much as it keeps. */
 static orr_code reduce_scatter(const mpi_rank *r, collective *c, orr_error *err)
 {
     const mpi_call *call = r->line.call;
@@ -479,8 +478,8 @@ static orr_code put_messages(const mpi_rank *r, collective *c, orr_error *err)
 
 /* ---- before and after ---- */
 
-/* Begin earlier by as much as there is (--traces-nbcify): the collective runs beside the end of the
- * time before it.  SchedGen takes microseconds for units of the schedule here; ours does not. */
+/* Start earlier if there is time (--traces-nbcify): the collective overlaps the end of the time
+ * before it.  SchedGen takes microseconds for units of the schedule here; ours does not. */
 static double begin_early(const mpi_rank *r, const collective *c, uint64_t end_label)
 {
     const uint32_t wanted = r->run->opt->early_us;
@@ -530,7 +529,7 @@ static void say_collective(const mpi_rank *r, const collective *c, int32_t ranks
     char name[24], size[32] = "", root[24] = "";
     if (!sgen_mpi_is_talkative(r->run))
         return;
-    /* SchedGen calls the one that does not block by the other's name. */
+    /* SchedGen uses the blocking call's name for the non-blocking one. */
     snprintf(name, sizeof name, "%s", kind == MPI_IALLREDUCE ? "allreduce" : r->line.call->word);
     if (name[0] >= 'A' && name[0] <= 'Z')
         name[0] = (char)(name[0] - 'A' + 'a');
@@ -542,8 +541,8 @@ static void say_collective(const mpi_rank *r, const collective *c, int32_t ranks
                  ranks, r->run->digits, c->end - c->begin, size, root);
 }
 
-/* SchedGen knows these and leaves them out.  Lists of counts tell nothing when they are not
- * printed, or are of another number of ranks: the line is not as long as it should be. */
+/* SchedGen knows these calls and leaves them out.  Lists of counts are useless if not printed or of
+ * another number of ranks: the line is then too short. */
 static bool is_expanded(const mpi_rank *r)
 {
     const mpi_kind kind = r->line.call->kind;
@@ -664,7 +663,7 @@ static orr_code to_units(const mpi_rank *r, double us, uint64_t *out, orr_error 
                     "%g microseconds since the call before are too many", us);
 }
 
-/* SchedGen writes a negative time as a very large one; ours is none. */
+/* SchedGen writes a negative time as a very large one; ours clamps it to 0. */
 static double gap_before(mpi_rank *r, double time, double end)
 {
     const double gap = time - r->start;
@@ -676,7 +675,7 @@ static double gap_before(mpi_rank *r, double time, double end)
     return 0;
 }
 
-/* The time until `time` is computed; the next begins at `end`. */
+/* The time until `time` is computation; the next begins at `end`. */
 static orr_code rank_advance(mpi_rank *r, double time, double end, orr_error *err)
 {
     goal_pen *pen = r->run->pen;
@@ -707,7 +706,7 @@ static orr_code rank_next(mpi_rank *r, uint64_t label, orr_error *err)
     return orr_push(r->next, r->next_count, r->next_room, label) ? ORR_OK : orr_no_memory(err);
 }
 
-/* One operation that waits for the time before it, and that what follows waits for. */
+/* One operation that depends on the time before it, and on which the next one depends. */
 static orr_code step(
     mpi_rank *r, uint64_t label, double begin, double end, bool goes_on, orr_error *err)
 {
@@ -751,7 +750,7 @@ static orr_code wait_one(mpi_rank *r, orr_error *err)
         return code;
     const uint32_t started = orr_map_find(r->requests, request, 0);
     if (!started)
-        return ORR_OK; /* was waited for before, or of no rank */
+        return ORR_OK; /* waited for before, or of no rank */
     if (sgen_mpi_is_talkative(r->run)) {
         sgen_mpi_say(r->run, " wait  time %.*g req: %llu", r->run->digits, end - begin,
                      (unsigned long long)request);
@@ -778,8 +777,8 @@ static orr_code read_requests(const mpi_rank *r, uint64_t *first, uint32_t *coun
     return ORR_OK;
 }
 
-/* SchedGen forgets the first request only.  A later wait at the same address may find one that is
- * long done: an edge more, which changes nothing, and is kept. */
+/* SchedGen forgets the first request only.  A later wait at the same address may find a completed
+ * one: an extra edge without effect, which is kept. */
 static orr_code wait_all(mpi_rank *r, orr_error *err)
 {
     const uint64_t step_bytes = is_mpich(r->run) ? 4 : 8;
@@ -808,7 +807,7 @@ static orr_code wait_all(mpi_rank *r, orr_error *err)
 
 /* ---- messages ---- */
 
-/* The number of a communicator for tags: its handle, or when it was used first. */
+/* The number of a communicator for tags: its handle, or its index in order of first use. */
 static orr_code communicator_of(mpi_rank *r, uint32_t handle, uint32_t *out, orr_error *err)
 {
     bool is_new = false;
@@ -822,8 +821,8 @@ static orr_code communicator_of(mpi_rank *r, uint32_t handle, uint32_t *out, orr
     return orr_map_put(r->communicators, handle, *out, &is_new) ? ORR_OK : orr_no_memory(err);
 }
 
-/* The communicator's last eight bits above, the tag below.  LogGOPSim's prints a negative sum as
- * one of 64 bits, of which readers take 32. */
+/* The communicator's low eight bits above the tag.  LogGOPSim prints a negative sum as 64 bits, of
+ * which readers take 32. */
 static orr_code join_tag(mpi_rank *r, uint32_t handle, int32_t tag, uint64_t *out, orr_error *err)
 {
     uint32_t number = 0;
@@ -841,7 +840,7 @@ static orr_code rank_tag(mpi_rank *r, int32_t tag, uint64_t *out, orr_error *err
     return code ? code : join_tag(r, (uint32_t)handle, tag, out, err);
 }
 
-/* A rank of the trace as one of the schedule; -1: any. */
+/* A rank of the trace as a rank of the schedule; -1: any. */
 static orr_code peer_of(
     mpi_rank *r, mpi_place place, bool may_be_any, int64_t *out, bool *is_nobody, orr_error *err)
 {
@@ -922,7 +921,7 @@ static void say_message(const mpi_rank *r, const message *m)
                  request);
 }
 
-/* "rsend to" -> "Rsend", as SchedGen heads its comments. */
+/* "rsend to" -> "Rsend", as in SchedGen's comments. */
 static void comment_name(const mpi_call *c, char out[24])
 {
     const char *from = c->word ? c->word : c->name + 4;
@@ -960,8 +959,8 @@ static orr_code one_message(mpi_rank *r, bool is_send, bool goes_on, orr_error *
     return step(r, label, m.begin, m.end, goes_on, err);
 }
 
-/* SchedGen receives with the tag it sends with.  That is kept where it can be right: when the two
- * are the same, or the receive takes any. */
+/* SchedGen receives with the tag it sends with.  That is kept where it can be right: if the two are
+ * equal, or the receive takes any. */
 static orr_code tags_of_both(mpi_rank *r, int32_t *send, int32_t *recv, orr_error *err)
 {
     const mpi_call *c = r->line.call;
@@ -1100,7 +1099,7 @@ static orr_code start_all(mpi_rank *r, orr_error *err)
     orr_code code = read_requests(r, &first, &count, err);
     if (!code)
         code = read_times(r, &begin, &end, err);
-    for (uint32_t i = 0; i < count && !code; i++) /* the first takes all the time there is */
+    for (uint32_t i = 0; i < count && !code; i++) /* the first gets all the time */
         code = start_request(r, first + i * step_bytes, i ? r->start : begin, end, err);
     return code;
 }
@@ -1154,7 +1153,7 @@ static orr_code end_trace(mpi_rank *r, orr_error *err)
 
 /* ---- one line ---- */
 
-/* Without MPI_Init SchedGen counts from the epoch; ours from the first call. */
+/* Without MPI_Init SchedGen counts from the epoch; ours counts from the first call. */
 static orr_code begin_late(mpi_rank *r, orr_error *err)
 {
     double time;
@@ -1169,7 +1168,7 @@ static orr_code begin_late(mpi_rank *r, orr_error *err)
     return ORR_OK;
 }
 
-/* Where a trace without MPI_Init begins, for the talk at its end. */
+/* The start of a trace without MPI_Init, for the summary. */
 static void read_comment(mpi_rank *r)
 {
     static const char words[] = "# Init clockdiff: ";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpi_trace_impl.h - a trace at work: what all ranks share, and the state of one. */
+/* mpi_trace_impl.h - conversion of an MPI trace: state shared by all ranks, and of one rank. */
 #ifndef ORR_SOURCES_SCHEDGEN_MPI_TRACE_IMPL_H
 #define ORR_SOURCES_SCHEDGEN_MPI_TRACE_IMPL_H
 
@@ -10,13 +10,13 @@
 #include "base/memory/map.h"
 #include "base/memory/memory.h"
 
-/* ---- one line: which call, and where in it the arguments stand ---- */
+/* ---- one line: the call and the positions of its arguments ---- */
 
 typedef enum mpi_kind {
     MPI_UNKNOWN,
     MPI_INIT,
     MPI_FINALIZE,
-    MPI_IGNORED, /* known, and of no meaning for a schedule */
+    MPI_IGNORED, /* known, but irrelevant to a schedule */
     MPI_SEND,
     MPI_RECV,
     MPI_ISEND,
@@ -47,21 +47,21 @@ typedef enum mpi_kind {
     MPI_NOT_EXPANDED
 } mpi_kind;
 
-/* The number of a field: `at`, and so many times the ranks of the communicator, which lists of
- * counts have. Fields are counted from 1, behind the name; commas part them as colons do. */
+/* The number of a field: `at`, plus a multiple of the communicator's ranks, for fields after lists
+ * of counts. Fields are counted from 1, after the name; commas separate them as colons do. */
 typedef struct mpi_place {
     uint8_t at, times;
 } mpi_place;
 
 typedef struct mpi_call {
     const char *name;
-    const char *word; /* as SchedGen calls it when it talks; NULL: does not */
+    const char *word; /* SchedGen's name for it in messages; NULL: none */
     mpi_kind kind;
-    uint8_t known; /* to whom: bits 1 << ORR__MPI_CALLS_... */
-    mpi_place end; /* the time of its end, the last field that is needed */
+    uint8_t known; /* by which lists: bits 1 << ORR__MPI_CALLS_... */
+    mpi_place end; /* its end time, the last field that is needed */
     mpi_place count, size, peer, tag, comm, request;
-    mpi_place count2, size2, peer2, tag2; /* what is received, where a call does both */
-    mpi_place list;                       /* the first of a list of counts */
+    mpi_place count2, size2, peer2, tag2; /* the receive, for calls that do both */
+    mpi_place list;                       /* start of a list of counts */
     mpi_place list2;
 } mpi_call;
 
@@ -72,7 +72,7 @@ typedef struct mpi_line {
     size_t *starts; /* where fields begin; a field ends before the next one's start */
     size_t count, room;
     const mpi_call *call; /* NULL: no call (blank, a comment) */
-    uint32_t ranks;       /* of the communicator, for places that depend on it */
+    uint32_t ranks;       /* of the communicator, for positions that depend on it */
 } mpi_line;
 
 /* Finds the call and the fields.  A line that is neither blank, nor a comment, nor a call, is an
@@ -94,25 +94,24 @@ typedef struct mpi_run {
     const orr_rules_schedgen *rules;
     goal_pen *pen;
     orr_mpi_trace_remarks *remarks;
-    uint32_t hosts;  /* ranks there are traces of */
+    uint32_t hosts;  /* ranks with a trace */
     uint32_t copies; /* ranks of the schedule: hosts * copies */
     uint32_t time_mult;
-    bool counts_communicators; /* number them in order of use, and do not trust their handles */
+    bool counts_communicators; /* number them in order of use instead of by handle */
     int digits;                /* of times in talk */
 } mpi_run;
 
-/* A request that is started again and again. */
+/* A persistent request. */
 typedef struct mpi_persistent {
     bool is_send;
     int64_t peer;
     uint64_t bytes;
-    uint32_t communicator; /* its handle; it gets a number when the request is started */
+    uint32_t communicator; /* its handle; numbered when the request is started */
     int32_t tag;
 } mpi_persistent;
 
-/* One rank.  Between calls there is time that nobody has accounted for yet: from `start` on.  The
- * next call ends it: a calculation that waits for `before` and that the messages in `next` wait
- * for. */
+/* One rank.  The time since `start` is not yet accounted for.  The next call ends it: a calculation
+ * that depends on `before` and that the messages in `next` depend on. */
 typedef struct mpi_rank {
     mpi_run *run;
     mpi_line line;
@@ -122,7 +121,7 @@ typedef struct mpi_rank {
     double start;
     uint64_t before[2]; /* labels */
     unsigned before_count;
-    bool before_is_start; /* wait for their starts only: they are not done */
+    bool before_is_start; /* depend on their starts only: not completed */
     uint64_t *next;
     size_t next_count, next_room;
     uint64_t collectives; /* how many so far */

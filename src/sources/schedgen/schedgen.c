@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedgen.c - the table of patterns; from a row and options to a schedule (goal.md 4).
+/* schedgen.c - the table of patterns, and schedules made from its rows (goal.md 4).
  *
- * A row says what the pattern looks at, what must be drawn for all ranks, how a rank's part is
- * written, and whether SchedGen's own schedule for the options is one that cannot run.  Ranks are
- * written in order, each by itself. */
+ * A row holds the options the pattern uses, what is drawn at random for all ranks, how a rank's
+ * part is written, and whether SchedGen's own schedule for the options is invalid.  Ranks are
+ * written in order, independently. */
 #include <orrery/lab/progress.h>
 
 #include "base/rng.h"
@@ -14,7 +14,7 @@
 /* Patterns in which every rank does the same: rings, dissemination, all-to-all, all-reduce
  * (goal.md 4).  The order of the lines is SchedGen's; all messages of a pattern have tag 0. */
 
-/* r + by and r - by, on a ring of n. */
+/* (r + by) and (r - by) modulo n. */
 static uint32_t ahead(uint32_t r, uint64_t by, uint32_t n)
 {
     return (uint32_t)((r + by % n) % n);
@@ -25,7 +25,7 @@ static uint32_t behind(uint32_t r, uint64_t by, uint32_t n)
     return (uint32_t)((r + n - by % n) % n);
 }
 
-/* A send that waits for what came before (label 0: nothing), then a receive. */
+/* A send after `after` (label 0: nothing), then a receive. */
 static uint64_t exchange(goal_pen *pen, uint64_t bytes, uint32_t to, uint32_t from, uint64_t after)
 {
     const uint64_t send = sgen_gpen_send(pen, bytes, to);
@@ -59,16 +59,15 @@ static void sgen_pattern_linear_alltoall(const schedgen *s, uint32_t rank)
 
 /* ---- n-way dissemination ---- */
 
-/* SchedGen takes the logarithm in floating point; where n is a power of w+1 the quotient may be
- * just above a whole number, and there is one round more, of messages to oneself (125 ranks, 4
- * ways). */
+/* SchedGen takes the logarithm in floating point; if n is a power of w+1 the quotient may be just
+ * above a whole number, which gives an extra round of messages to oneself (125 ranks, 4 ways). */
 static uint32_t nway_rounds(uint32_t ways, uint32_t n)
 {
     return (uint32_t)ceil(log((double)n) / log((double)ways + 1));
 }
 
-/* The calculations that join the receives first..first+ways-1 of the round before, and the edges to
- * the sends of this one, which are sends..sends+ways-1. */
+/* Calculations that join the receives first..first+ways-1 of the last round, and edges to the sends
+ * of this one, sends..sends+ways-1. */
 static void nway_join(goal_pen *pen, uint64_t bytes, uint32_t ways, uint64_t sends, uint64_t recvs)
 {
     uint64_t last = recvs;
@@ -105,8 +104,8 @@ static void sgen_pattern_nwaydissemination(const schedgen *s, uint32_t rank)
 
 /* ---- rings ---- */
 
-/* Segments go from the root to its neighbour and on.  With is_tight a rank has room for one segment
- * only: it receives the next when it has sent the last. */
+/* Segments go from the root around the ring.  With is_tight a rank can buffer only one segment: it
+ * receives the next after sending the last. */
 static void pipelined_ring(const schedgen *s, uint32_t rank, bool is_tight)
 {
     const uint32_t root = (uint32_t)s->opt->root;
@@ -139,7 +138,7 @@ static void sgen_pattern_pipelinedringdep(const schedgen *s, uint32_t rank)
     pipelined_ring(s, rank, true);
 }
 
-/* Once round each way; rank 0 begins both. */
+/* Once around in each direction; rank 0 starts both. */
 static void sgen_pattern_doublering(const schedgen *s, uint32_t rank)
 {
     const uint32_t next = ahead(rank, 1, s->ranks), previous = behind(rank, 1, s->ranks);
@@ -152,7 +151,7 @@ static void sgen_pattern_doublering(const schedgen *s, uint32_t rank)
     }
 }
 
-/* Reduce-scatter and all-gather are the same steps.  ATLAHS sends all of the data in each. */
+/* Reduce-scatter and all-gather have the same steps.  ATLAHS sends all of the data in each. */
 static void sgen_pattern_allreduce_ring(const schedgen *s, uint32_t rank)
 {
     const uint32_t n = s->ranks, to = ahead(rank, 1, n), from = behind(rank, 1, n);
@@ -163,9 +162,9 @@ static void sgen_pattern_allreduce_ring(const schedgen *s, uint32_t rank)
         recv = exchange(s->pen, bytes, to, from, recv);
 }
 
-/* ---- all-to-all with sizes of its own ---- */
+/* ---- all-to-all with individual sizes ---- */
 
-/* 0 stands for all of the data. */
+/* 0: all of the data. */
 static uint64_t size_between(const schedgen *s, uint32_t from, uint32_t to)
 {
     const uint32_t drawn = s->table[(size_t)from * s->ranks + to];
@@ -183,11 +182,11 @@ static void sgen_pattern_linear_alltoallv(const schedgen *s, uint32_t rank)
 
 /* ---- all-reduce by halving and doubling ---- */
 
-/* Ranks of the power of two below n take part; the `rest` others, even ranks below twice that, give
- * their data to the rank above them first and get the result from it at the end. */
+/* Only a power of two of ranks takes part; the `rest` others, even ranks below 2 * rest, give their
+ * data to the rank above first and get the result from it at the end. */
 typedef struct folded {
     uint32_t power, rest;
-    uint32_t number; /* among those who take part; UINT32_MAX: does not */
+    uint32_t number; /* among the participants; UINT32_MAX: none */
 } folded;
 
 static folded fold(uint32_t rank, uint32_t n)
@@ -206,14 +205,14 @@ static uint32_t unfold(const folded *f, uint32_t number)
     return number < f->rest ? 2 * number + 1 : number + f->rest;
 }
 
-/* An even rank that takes no part: gives and gets all of the data. */
+/* An even rank that does not take part: sends its data and receives the result. */
 static void stand_aside(goal_pen *pen, uint32_t rank, uint64_t bytes)
 {
     sgen_gpen_send(pen, bytes, rank + 1);
     sgen_gpen_recv(pen, bytes, rank + 1);
 }
 
-/* The result to the rank below, which stood aside. */
+/* The result to the rank below, which did not take part. */
 static void hand_back(goal_pen *pen, uint32_t rank, uint64_t bytes, uint64_t after)
 {
     const uint64_t send = sgen_gpen_send(pen, bytes, rank - 1);
@@ -221,7 +220,7 @@ static void hand_back(goal_pen *pen, uint32_t rank, uint64_t bytes, uint64_t aft
         sgen_gpen_require(pen, send, after);
 }
 
-/* As ATLAHS does it for traces: all of the data in each of log2 steps. */
+/* As ATLAHS does for traces: all of the data in each of log2 steps. */
 void sgen_recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t bytes)
 {
     const folded f = fold(rank, n);
@@ -240,13 +239,13 @@ void sgen_recursive_doubling(goal_pen *pen, uint32_t rank, uint32_t n, uint64_t 
         hand_back(pen, rank, bytes, recv);
 }
 
-/* What the next send waits for: the receive, or a calculation of fixed length in its place. */
+/* What the next send depends on: the receive, or a calculation of fixed length after it. */
 static uint64_t gap_after(const schedgen *s, uint64_t recv)
 {
     return s->opt->has_gap ? sgen_gpen_calc_on(s->pen, s->opt->gap_ns, 0) : recv;
 }
 
-/* Halves down, then doubles up, with the same peers in the opposite order. */
+/* Halving down, then doubling up, with the same peers in reverse order. */
 static uint64_t halve_and_double(const schedgen *s, const folded *f, uint64_t after)
 {
     uint64_t bytes = s->opt->data_bytes;
@@ -267,9 +266,8 @@ static uint64_t halve_and_double(const schedgen *s, const folded *f, uint64_t af
     return after;
 }
 
-/* SchedGen has no rule for numbers that are not powers of two: it sends to ranks that are not
- * there, which is kept with keeps_invalid.  Ours folds the ranks above the power into those
- * below. */
+/* SchedGen has no rule for other numbers than powers of two: it sends to ranks that do not exist,
+ * which keeps_invalid preserves.  Ours folds the ranks above the power into those below. */
 static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
 {
     folded f = fold(rank, s->ranks);
@@ -289,12 +287,12 @@ static void sgen_pattern_allreduce_recdoub(const schedgen *s, uint32_t rank)
 
 /* Patterns with a root: trees, scatter and gather, the barrier at one rank (goal.md 4).
  *
- * Each rank's part follows from its number alone, in O(log n) steps, so that a million ranks cost
- * no memory. The order of the lines is SchedGen's. */
+ * Each rank's part follows from its number alone, in O(log n) steps, so a million ranks need no
+ * memory. The order of the lines is SchedGen's. */
 
-/* Round k reaches from the first 2^k ranks to as many more; to the root it is the same tree the
- * other way, whose send, which comes first, waits for the receives below it.  SchedGen repeats the
- * edge between the two in every round that follows. */
+/* Round k goes from the first 2^k ranks to as many more; a reduction is the same tree reversed,
+ * whose send, written first, depends on the receives below it.  SchedGen repeats that edge in every
+ * later round. */
 static void binomial_tree(
     goal_pen *pen, uint32_t root, uint32_t rank, uint32_t n, uint64_t bytes, bool is_up)
 {
@@ -359,8 +357,8 @@ static void sgen_pattern_gather(const schedgen *s, uint32_t rank)
     star(s, rank, true);
 }
 
-/* Children of v are 2v+1 and 2v+2.  SchedGen renames the peers but not the rank itself, so that
- * with another root than 0 its messages miss each other; that only with keeps_invalid. */
+/* The children of v are 2v+1 and 2v+2.  SchedGen renumbers the peers but not the rank itself, so
+ * with a root other than 0 messages do not match; only with keeps_invalid. */
 static void sgen_pattern_binarytreebcast(const schedgen *s, uint32_t rank)
 {
     const uint32_t root = root_of(s);
@@ -380,7 +378,7 @@ static void sgen_pattern_binarytreebcast(const schedgen *s, uint32_t rank)
     }
 }
 
-/* Everybody tells rank 0 and waits; a calculation of no length joins the receives. */
+/* Every rank notifies rank 0 and waits; a calculation of length 0 joins the receives. */
 static void sgen_pattern_linbarrier(const schedgen *s, uint32_t rank)
 {
     if (rank != 0) {
@@ -408,7 +406,7 @@ enum {
     CHAIN_BYTES = 10000
 };
 
-/* Where SchedGen's chain waits: at a message of no bytes to a rank that nobody has. */
+/* SchedGen's chain waits with an empty message to a rank that does not exist. */
 enum { NOBODY = 9999999 };
 
 /* Elements of 4 bytes in each all-reduce of gradients. */
@@ -417,7 +415,7 @@ static const uint64_t gradients[] = {6511592, 6567936, 5905920, 6113280, 6176256
 
 enum { GRADIENTS = sizeof gradients / sizeof *gradients };
 
-/* The communicator, 1, stands in the upper byte; ATLAHS counts communicators from 0. */
+/* The communicator, 1, is in the upper byte; ATLAHS counts communicators from 0. */
 static uint64_t tag_of(const schedgen *s, uint64_t number)
 {
     const uint64_t communicator = s->rules->counts_communicators ? 0 : 1;
@@ -433,7 +431,7 @@ static void reduce(const schedgen *s, uint32_t rank, uint64_t tag, uint64_t byte
     sgen_gpen_close(s->pen);
 }
 
-/* Edges between `to` and the messages of the last group that are marked. */
+/* Edges between `other` and the marked messages of the last group. */
 static void require_marked(goal_pen *pen, uint8_t mark, uint64_t other, bool marked_waits)
 {
     for (size_t i = 0; i < pen->marks.len; i++) {
@@ -446,7 +444,7 @@ static void require_marked(goal_pen *pen, uint8_t mark, uint64_t other, bool mar
     }
 }
 
-/* ATLAHS goes on counting tags from rank to rank, so that no message meets its receive; kept with
+/* ATLAHS continues the tags from rank to rank, so no message matches its receive; kept with
  * keeps_invalid. */
 static void sgen_pattern_resnet(const schedgen *s, uint32_t rank)
 {
@@ -464,8 +462,8 @@ static void sgen_pattern_resnet(const schedgen *s, uint32_t rank)
     }
 }
 
-/* Between two disseminations stands a calculation of no length, where SchedGen has a message to
- * nobody. */
+/* Between two disseminations: a calculation of length 0, where SchedGen has a message to a missing
+ * rank. */
 static void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
 {
     uint64_t last = 0;
@@ -481,12 +479,12 @@ static void sgen_pattern_chained_dissem(const schedgen *s, uint32_t rank)
     }
 }
 
-/* Patterns that are drawn by lot, and the generators SchedGen draws with (goal.md 4).
+/* Random patterns, and SchedGen's random number generators (goal.md 4).
  *
- * glibc's rand(), never seeded, gives the sizes of linear_alltoallv: the same in every run, so that
- * its bytes can be met.  The pairs of random_bisect come from a Mersenne Twister that SchedGen
- * seeds with the clock (LogGOPSim) or the system's noise (ATLAHS); ours is the same twister with a
- * seed of the user's. Memory: 4 bytes for each pair of ranks, or 8 for each rank. */
+ * glibc's rand(), never seeded, gives the sizes of linear_alltoallv: the same in every run, so they
+ * can be reproduced.  The pairs of random_bisect come from a Mersenne Twister that SchedGen seeds
+ * with the clock (LogGOPSim) or the system's noise (ATLAHS); ours is the same twister with a
+ * user-defined seed. Memory: 4 bytes per pair of ranks, or 8 per rank. */
 
 /* ---- rand() of glibc, seed 1: additive feedback r[i] = r[i-3] + r[i-31], one bit dropped ---- */
 
@@ -517,7 +515,7 @@ static void glibc_init(glibc_rand *g)
         glibc_next(g);
 }
 
-/* 0 to most, as LogGOPSim scales and as ATLAHS masks and tries again. */
+/* 0 to most: LogGOPSim scales; ATLAHS masks and retries. */
 static uint32_t draw_scaled(orr_twister *t, uint32_t most)
 {
     return (uint32_t)((double)orr_twister_next(t) / 4294967295.0 * most);
@@ -562,12 +560,12 @@ static orr_code sgen_draw_sizes(schedgen *s, orr_error *err)
 
 /* ---- pairs ---- */
 
-/* How many of the places are free, in a Fenwick tree over a power of two: the k-th free place is
- * found and taken in O(log n), where SchedGen walks. */
+/* Fenwick tree over a power of two that counts free places: the k-th free place is found and taken
+ * in O(log n); SchedGen walks. */
 static void fill_free(uint32_t *tree, uint32_t n)
 {
     for (uint32_t i = 1; i <= n; i++)
-        tree[i] = i & (0 - i); /* all are free: a node counts as many as it covers */
+        tree[i] = i & (0 - i); /* all are free: a node counts what it covers */
 }
 
 static uint32_t take_free(uint32_t *tree, uint32_t n, uint32_t power, uint32_t k)
@@ -583,7 +581,7 @@ static uint32_t take_free(uint32_t *tree, uint32_t n, uint32_t power, uint32_t k
 }
 
 /* order[i]: the rank at place i.  Place i of the first half is paired with place i of the second;
- * in the table each rank gets its partner, and the high bit when it sends. */
+ * the table holds each rank's partner, with the high bit set for senders. */
 static void pair_up(schedgen *s, const uint32_t *order)
 {
     const uint32_t half = s->ranks / 2;
@@ -656,7 +654,7 @@ typedef struct row {
     orr_schedgen_pattern shown;
     void (*write_rank)(const schedgen *s, uint32_t rank);
     orr_code (*draw)(schedgen *s, orr_error *err);
-    const char *(*repair)(const orr_schedgen_options *opt); /* NULL: SchedGen's schedule is right */
+    const char *(*repair)(const orr_schedgen_options *opt); /* NULL: SchedGen's schedule is valid */
 } row;
 
 static const char *repair_binary_tree(const orr_schedgen_options *opt)
@@ -787,7 +785,7 @@ const orr_schedgen_pattern *orr_schedgen_at(size_t i)
 const orr_schedgen_pattern *orr_schedgen_find(const char *name)
 {
     if (strcmp(name, "resnet152") == 0)
-        name = "resnet"; /* as ATLAHS calls it */
+        name = "resnet"; /* ATLAHS's name for it */
     for (size_t i = 0; i < ROWS; i++) {
         if (strcmp(rows[i].shown.name, name) == 0)
             return &rows[i].shown;
@@ -800,7 +798,8 @@ static bool has_odd_one_out(const row *r, const orr_schedgen_options *opt)
     return r->shown.uses & ORR_SCHEDGEN_RANDOM && opt->ranks % 2;
 }
 
-/* An odd rank finds no partner and is left out, as SchedGen does it; one rank alone stays. */
+/* With an odd number of ranks the last finds no partner and is left out, as in SchedGen; a single
+ * rank stays. */
 static uint32_t ranks_of(const row *r, const orr_schedgen_options *opt)
 {
     return opt->ranks > 1 || opt->keeps_invalid ? opt->ranks - has_odd_one_out(r, opt) : opt->ranks;
@@ -809,7 +808,7 @@ static uint32_t ranks_of(const row *r, const orr_schedgen_options *opt)
 static orr_code check_root(const row *r, const orr_schedgen_options *opt, orr_error *err)
 {
     if (!(r->shown.uses & ORR_SCHEDGEN_ROOT) || r->shown.uses & ORR_SCHEDGEN_SKEW)
-        return ORR_OK; /* for linear_alltoallv the root is a number like any other */
+        return ORR_OK; /* linear_alltoallv does not use the root */
     if (opt->root >= 0 && opt->root < (int64_t)opt->ranks)
         return ORR_OK;
     return orr_fail(err, ORR_EUSAGE, NULL, "root %lld out of range 0..%u", (long long)opt->root,
@@ -827,7 +826,7 @@ static orr_code check_skew(const row *r, const orr_schedgen_options *opt, orr_er
     return ORR_OK;
 }
 
-/* ORR_EUSAGE, in words, for options that no schedule can be made of. */
+/* ORR_EUSAGE for options that no schedule can satisfy. */
 static orr_code check_options(const row *r, const orr_schedgen_options *opt, orr_error *err)
 {
     if (opt->ranks == 0 || opt->ranks > RANKS_MAX)

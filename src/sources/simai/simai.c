@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simai.c - a workload of SimAI: a header with the sizes of the groups, then a row for each layer
- * of one iteration, all micro-batches in a row.
+/* simai.c - a SimAI workload: a header with group sizes, then one row per layer of an iteration,
+ * all micro-batches in sequence.
  *
  * The forward passes run in the order of the rows, each followed by its collective; then, from the
  * last row to the first, the gradients of inputs, which wait for their collective, and of weights,
- * whose collective nobody waits for before the next iteration.  Ranks differ in their groups only,
- * so one body with holes stands for all of them.
+ * whose collective only the next iteration waits for.  Ranks differ in their groups only, so one
+ * body with holes represents all.
  *
- * Cost: one node for each time and each collective of the table. */
+ * Cost: one node per time and per collective of the table. */
 #include <orrery/lab/simai.h>
 
 #include "base/io/input.h"
@@ -24,9 +24,9 @@ enum {
     MOST_LAYER_PASSES = 1 << 20,
     MOST_RECOMPUTED = 1 << 24
 };
-enum { NO_COMPUTE = 1 }; /* what stands for none in these tables, in ns */
-/* Smaller collectives count as this, as in SimAI; and what a rank has of an all-gather, because it
- * must be cut into chunks. */
+enum { NO_COMPUTE = 1 }; /* means none in these tables, in ns */
+/* Smaller collectives are rounded up to this, as in SimAI; and so is a rank's share of an
+ * all-gather, because it is cut into chunks. */
 enum { LEAST_BYTES = 4096, LEAST_SHARE = 1024 };
 
 typedef enum axis { TP, DP, EP, DP_EP, AXES } axis;
@@ -44,7 +44,7 @@ typedef struct row {
     orr_str name;
     pass forward, input, weight;
     bool is_checkpoint, recomputes;
-    uint64_t gradients; /* the node that the next iteration waits for; 0: none */
+    uint64_t gradients; /* what the next iteration waits for; 0: none */
 } row;
 
 typedef struct job {
@@ -55,7 +55,7 @@ typedef struct job {
     size_t count, room;
     uint32_t *checkpoints, *recomputers; /* layers, of the header */
     size_t checkpoint_count, checkpoint_room, recomputer_count, recomputer_room;
-    uint64_t last; /* the node that the next one waits for; 0: none */
+    uint64_t last; /* what the next node waits for; 0: none */
     uint64_t recomputed;
     orr__builder b;
     orr_simai_report *report;
@@ -105,7 +105,7 @@ static orr_code read_layers(orr__words *w, uint32_t **list, size_t *count, size_
     return code;
 }
 
-/* vpp, ga and pp_comm are what the rows were made of, and say nothing more about one rank. */
+/* vpp, ga and pp_comm describe how the rows were made and do not affect one rank. */
 static orr_code read_label(job *j, orr__words *w, orr_str label)
 {
     uint64_t unused;
@@ -150,7 +150,7 @@ static orr_code read_header(job *j, orr__words *w)
     return code;
 }
 
-/* Ranks, and how large the groups along each axis are. */
+/* Ranks, and the group size along each axis. */
 static orr_code set_sizes(job *j, const orr_simai_options *opt, const char *label)
 {
     const orr_where at = orr_where_line(label, 1, 1);
@@ -227,7 +227,7 @@ static orr_code read_pass(job *j, orr__words *w, axis plain, pass *p)
     p->bytes = bytes < LEAST_BYTES ? LEAST_BYTES : bytes;
     if (p->kind != ORR_COLL_ALL_GATHER)
         return ORR_OK;
-    /* It is given by what all have; traces have what one has. */
+    /* The table gives the total; traces have one rank's share. */
     p->bytes = bytes / size + (bytes % size != 0);
     if (p->bytes < LEAST_SHARE)
         p->bytes = LEAST_SHARE;
@@ -281,7 +281,7 @@ static orr_code read_rows(job *j, orr__words *w, const char *label)
     for (uint64_t i = 0; i < count && !code; i++) {
         orr__words ahead = *w;
         orr_str next;
-        if (i && !orr__words_next(&ahead, &next)) { /* SimAI reads layers that do nothing then */
+        if (i && !orr__words_next(&ahead, &next)) { /* SimAI then reads empty layers */
             j->report->missing = count - i;
             break;
         }
@@ -309,7 +309,7 @@ static uint64_t end(job *j, stream on)
     return orr__build_add(&j->b);
 }
 
-/* The node that others wait for, if they do: of the collective, else of the computation. */
+/* The node that others wait for: the collective, else the computation. */
 static uint64_t put_pass(job *j, const row *r, const pass *p, const char *what, stream on)
 {
     uint64_t done = 0;
@@ -333,7 +333,7 @@ static uint64_t put_pass(job *j, const row *r, const pass *p, const char *what, 
     return done;
 }
 
-/* It needs what the last iteration changed. */
+/* It needs the weights updated by the last iteration. */
 static void await_gradients(job *j, row *r)
 {
     if (!r->gradients)
@@ -350,8 +350,8 @@ static void put_forward(job *j, size_t i)
     (void)put_pass(j, &j->rows[i], &j->rows[i].forward, " forward", COLLECTIVES);
 }
 
-/* From the nearest checkpoint before it on.  One that is far away for many layers would make a
- * small file enormous. */
+/* From the nearest checkpoint before it.  A distant one for many layers would make a small file
+ * explode. */
 static void put_recomputation(job *j, size_t i)
 {
     size_t from = i;
@@ -389,8 +389,8 @@ static void put_iteration(job *j)
 
 /* ---- ranks and groups ---- */
 
-/* Tensor groups are neighbours.  Along the data axis the same place of every block of tp x pp ranks
- * makes a group; experts share neighbouring tensor groups. */
+/* Tensor groups are neighbours.  A data-parallel group has the same place of every block of tp x pp
+ * ranks; experts share neighbouring tensor groups. */
 static uint64_t group_of(const job *j, axis along, uint64_t rank)
 {
     const uint64_t place = rank % j->tp, tensor_group = rank / j->tp;
@@ -427,7 +427,7 @@ static orr_code add_ranks(const job *j, orr_set *s, uint32_t class_index)
     return code;
 }
 
-/* Members of all groups of an axis, in the order of their ranks. */
+/* Members of all groups of an axis, in rank order. */
 static orr_code add_groups(const job *j, orr_set *s, axis along)
 {
     const uint64_t size = j->sizes[along], count = j->ranks / size;
@@ -472,7 +472,7 @@ static orr_code make_set(job *j, uint32_t passes, orr_set **out)
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 orr_code orr_simai_parse(orr_span bytes,
                          const char *label,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conversion.c - from a linked trace to a trace: the steps one after another, and what they
- * share. */
+/* conversion.c - converts a linked trace: the steps in order, and what they share. */
 #include "conversion.h"
 
 #include "base/formats/json.h"
@@ -10,8 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ==== what names say about communication: of operators, of backends' annotations, of
- * kernels.
+/* ==== communication by name: of operators, of backends' annotations, of kernels.
  *
  *     c10d::_allgather_base_            operators of torch.distributed
  *     _c10d_functional::all_reduce      the same for compiled programs
@@ -21,14 +19,14 @@
  *
  * Words are compared without '_', '-' and case, which differ from version to version. */
 
-/* "c10d::..." or one of its relatives */
+/* "c10d::..." or similar */
 static bool is_operator_name(orr_str name)
 {
     return orr_str_begins(name, "c10d::") || orr_str_begins(name, "_c10d_functional::") ||
            orr_str_begins(name, "c10d_functional::");
 }
 
-/* A word of small letters, one colon, and what the backend does. */
+/* A lower-case word, one colon, and what the backend does. */
 static bool is_backend_name(orr_str name)
 {
     static const char *const backends[] = {
@@ -102,7 +100,7 @@ static conv_said find_word(orr_str name)
     return (conv_said){CONV_WORD_NONE, 0};
 }
 
-/* "c10d_functional" has no word in it, but only what follows counts. */
+/* "c10d_functional" itself contains no keyword, but only what follows counts. */
 static conv_said word_of_call(orr_str name)
 {
     const char *colon = name.len ? memrchr(name.ptr, ':', name.len) : NULL;
@@ -115,20 +113,20 @@ static conv_said word_of_call(orr_str name)
 
 /* ---- kernels ---- */
 
-/* The kernel's own name, not the types it is made for. */
+/* The kernel's own name, without template arguments. */
 static orr_str head_of(orr_str name)
 {
     const char *bracket = name.len ? memchr(name.ptr, '(', name.len) : NULL;
     return bracket ? (orr_str){name.ptr, (size_t)(bracket - name.ptr)} : name;
 }
 
-/* One-sided kernels stay work of the length that was measured: nothing says what they moved. */
+/* One-sided kernels keep their measured duration: the trace does not tell what they moved. */
 static bool is_comm_kernel(orr_str name)
 {
     return orr__comm_kernel(name) == ORR__COMM_NCCL;
 }
 
-/* "ncclDevKernel_Generic" says nothing: the call must. */
+/* "ncclDevKernel_Generic" does not name the operation: the call must. */
 static conv_said word_of_kernel(orr_str name)
 {
     const conv_said said = find_word(head_of(name));
@@ -144,7 +142,7 @@ static const char *skip_to_digit(const char *p, const char *end)
     return p;
 }
 
-/* "nccl:send 0->1", "nccl:recv 1<-0": one's own number, then the peer's. */
+/* "nccl:send 0->1", "nccl:recv 1<-0": own number, then the peer's. */
 static bool peer_in_name(orr_str name, int64_t *peer)
 {
     const char *end = name.ptr + name.len;
@@ -164,13 +162,12 @@ static bool peer_in_name(orr_str name, int64_t *peer)
     return true;
 }
 
-/* ==== what the values of an operator are: tensors with sizes and storages, numbers, texts.
+/* ==== the values of an operator: tensors with sizes and storages, numbers, strings.
  *
- * A tensor is a list of six: id, storage, offset, elements, bytes of an element, device; the first
- * five are whole numbers, the last is a text, and nothing else in a trace looks like that.  So
- * tensors are found by a scan of the text, at any depth: the operators of a large trace are scanned
- * in a fraction of the time it took to read them.  The few operators whose other values matter are
- * read as trees. */
+ * A tensor is a list of six: id, storage, offset, elements, bytes per element, device; the first
+ * five are integers, the last is a string, and nothing else in a trace looks like that.  So tensors
+ * are found by scanning the text, at any depth, which takes a fraction of the time spent reading
+ * the trace.  The few operators whose other values matter are parsed as trees. */
 
 /* ---- tensors ---- */
 
@@ -189,7 +186,7 @@ static void skip_space(cursor *c)
         c->at++;
 }
 
-/* A whole number and the comma after it. */
+/* An integer and the comma after it. */
 static bool take_number(cursor *c, int64_t *out)
 {
     uint64_t v = 0;
@@ -216,7 +213,7 @@ static void skip_string(cursor *c)
         c->at++;
 }
 
-/* c stands after the opening bracket; it moves only when this is a tensor. */
+/* c is after the opening bracket; it advances only past a tensor. */
 static bool take_tensor(cursor *c, tensor *out)
 {
     cursor p = *c;
@@ -238,11 +235,11 @@ static bool take_tensor(cursor *c, tensor *out)
     return true;
 }
 
-/* The next tensor; *argument is which of the operator's arguments with tensors it is in, from 0. */
+/* The next tensor; *argument is the index of its argument among those with tensors. */
 typedef struct tensors {
     cursor c;
     int depth, argument;
-    bool has_found; /* one in the argument that is being gone through */
+    bool has_found; /* one in the current argument */
 } tensors;
 
 static tensors tensors_of(const linked_io *io)
@@ -292,7 +289,7 @@ static bool next_tensor(tensors *t, tensor *out)
     return false;
 }
 
-/* Bytes of all tensors; or of the tensor argument with this number, from 0.  -1: there is none. */
+/* Bytes of all tensors, or of the tensor argument with this index.  -1: none. */
 static int64_t io_bytes(const linked_io *io, int argument)
 {
     tensors it = tensors_of(io);
@@ -324,7 +321,7 @@ bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t
 
 /* ---- numbers and texts ---- */
 
-/* The text was read before, so all that can go wrong is memory. */
+/* The text was parsed before, so only memory can fail. */
 static bool open_values(const linked_io *io, orr_json **j, orr_json_value *root, bool *lacks_memory)
 {
     *j = NULL;
@@ -341,7 +338,7 @@ static bool open_values(const linked_io *io, orr_json **j, orr_json_value *root,
     return false;
 }
 
-/* Whole numbers among the values, in order; how many, at most `room`. */
+/* Integers among the values, in order; how many, at most `room`. */
 static int io_numbers(const linked_io *io, int64_t *out, int room, bool *lacks_memory)
 {
     orr_json *j;
@@ -357,8 +354,8 @@ static int io_numbers(const linked_io *io, int64_t *out, int room, bool *lacks_m
     return n;
 }
 
-/* The name of a group: a text, or the first of a list of texts.  What is decoded does not outlive
- * the reader, and names have nothing to decode. */
+/* The name of a group: a string, or the first of a list.  Decoded strings do not outlive the
+ * reader, but names need no decoding. */
 static orr_str group_name(orr_json_value v)
 {
     orr_json_iter it = orr_json_iterate(v);
@@ -391,7 +388,7 @@ static bool find_recorded(orr_json_value values, conv_recorded *out)
     return false;
 }
 
-/* What record_param_comms has as plain values, before it had attributes. */
+/* The plain values of record_param_comms, from before it had attributes. */
 static bool io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_memory)
 {
     orr_json *j;
@@ -403,11 +400,11 @@ static bool io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_mem
     return is_found;
 }
 
-/* ==== how much slower the host was because it was watched.
+/* ==== how much the profiler slowed the host down.
  *
- * Recording an operator means writing down its tensors, so each costs some microseconds more than
- * it would, and a step that the device bounds looks as if the host did.  Kernels are recorded by
- * the device and have their true times.  What the host would have needed is estimated twice:
+ * Recording an operator means logging its tensors, which adds some microseconds to each, and a
+ * device-bound step looks host-bound.  Kernels are timed by the device and are accurate.  The host
+ * time without profiling is estimated twice:
  *
  *     by what was added   Operators that only look at a tensor in another way (view, transpose)
  *                         take below a microsecond; all else of their recorded time is recording.
@@ -422,23 +419,23 @@ static bool io_recorded(const linked_io *io, conv_recorded *out, bool *lacks_mem
  *
  * The result is `expected`, but between recorded - 1.5 * added and recorded - 0.75 * added, so a
  * trace with little overhead stays nearly as it is.  Without a device the operators are the
- * computation, which no common factor suits: then `added` is only said.
+ * computation, which no common factor suits: then `added` is only reported.
  *
  * Cost: linear, and two sorts of the views. */
 
-#define VIEW_NS 700.0      /* what such an operator takes unwatched */
-#define OPERATOR_NS 3500.0 /* what the host takes for any operator, on average */
-#define LAUNCH_NS 6000.0   /* and for each thing it starts on the device */
+#define VIEW_NS 700.0      /* of such an operator without profiling */
+#define OPERATOR_NS 3500.0 /* host time per operator, on average */
+#define LAUNCH_NS 6000.0   /* extra per launch */
 #define MOST_ADDED 1.5     /* times `added` */
 #define LEAST_ADDED 0.75
 #define LEAST_LEFT 0.02  /* of what was recorded */
-#define EXPECTED_LOW 0.7 /* how far `expected` was off */
+#define EXPECTED_LOW 0.7 /* by how much `expected` was off */
 #define EXPECTED_HIGH 1.4
 enum { VIEWS_NEEDED = 16 };
 
 typedef struct scaling {
     const conv_state *c;
-    uint32_t *inside;  /* by place: how many operators are in it */
+    uint32_t *inside;  /* by place: number of operators inside */
     uint32_t *only;    /* the last of them */
     uint8_t *launches; /* it started something on the device */
     double *samples;
@@ -476,7 +473,7 @@ static bool is_view(orr_str name)
     return orr_str_among(name, views, ORR_COUNT(views));
 }
 
-/* Without white space: a linked file has more of it than the trace had. */
+/* Without white space: a linked file has more of it than the original trace. */
 static double length_of(orr_str s)
 {
     size_t n = 0;
@@ -490,7 +487,7 @@ static double text_of(const linked_io *io)
     return io ? length_of(io->values) + length_of(io->shapes) + length_of(io->types) : 0;
 }
 
-/* What was written about a node, in bytes.  Without a host trace all are alike. */
+/* Bytes logged about a node.  Without a host trace all are equal. */
 static double weight(const scaling *s, uint32_t place)
 {
     const linked_node *n = conv_node(s->c, place);
@@ -541,7 +538,7 @@ static double median(double *of, size_t count)
     return of[count / 2] > 0 ? of[count / 2] : 0;
 }
 
-/* Nanoseconds for each byte, of views with this many operators in them; how many views. */
+/* Nanoseconds per byte, of views with this many operators inside; returns the number of views. */
 static size_t sample(scaling *s, uint32_t inside, double *out)
 {
     const conv_state *c = s->c;
@@ -582,7 +579,7 @@ static void estimate(scaling *s, orr_pytorch_host *h)
     h->high = within(expected * EXPECTED_HIGH, low, high) / all;
 }
 
-/* ---- what host times are multiplied by, into the report ---- */
+/* ---- the factor for host times, into the report ---- */
 static orr_code find_scale(conv_state *c)
 {
     orr_pytorch_host *h = &c->report->host;
@@ -610,17 +607,16 @@ static orr_code find_scale(conv_state *c)
     return ORR_OK;
 }
 
-/* ==== which nodes communicate: one for each call, neither more nor fewer.
+/* ==== which nodes communicate: exactly one per call.
  *
- * One all-reduce shows up to four times, each inside the one before: the operator
+ * One all-reduce appears up to four times, each inside the one before: the operator
  * (c10d::allreduce_), its description (record_param_comms), the backend's annotation
  * (nccl:all_reduce) and the kernel.  The innermost of those recorded is the communication; the
  * others are host work around it.
  *
- * Two things are not nested.  A backend that works in threads of its own (gloo) has its annotation
- * behind the operator, not inside; they are paired in order.  And calls that were coalesced have
- * one kernel between them, at the end: then the calls communicate, and the kernel ends when they
- * have ended. */
+ * Two things are not nested.  A backend with its own threads (gloo) has its annotation after the
+ * operator, not inside; they are paired in order.  And coalesced calls share one kernel at the end:
+ * then the calls communicate, and the kernel ends when all have ended. */
 
 enum { LEVELS = 12, REACH = 256 };
 
@@ -632,7 +628,7 @@ typedef struct finder {
     uint32_t *next_host; /* the next host node of the same thread */
 } finder;
 
-/* The calls around a node are accounted for by it. */
+/* This node accounts for the calls around it. */
 static void cover_parents(finder *f, uint32_t place)
 {
     uint32_t up = f->c->parent[place];
@@ -648,7 +644,7 @@ static bool is_communication(conv_word word)
     return word == CONV_WORD_COLLECTIVE || word == CONV_WORD_SEND || word == CONV_WORD_RECV;
 }
 
-/* What a host node says, if it is a call: its attributes before its name. */
+/* What a host node that is a call declares: its attributes take precedence over its name. */
 static conv_said said_by(const conv_state *c, uint32_t place)
 {
     const linked_node *n = conv_node(c, place);
@@ -683,7 +679,7 @@ static void find_kernels(finder *f)
     }
 }
 
-/* ---- operators and the annotations behind them ---- */
+/* ---- operators and the annotations after them ---- */
 
 static bool same_call(const conv_state *c, uint32_t a, uint32_t b)
 {
@@ -691,7 +687,7 @@ static bool same_call(const conv_state *c, uint32_t a, uint32_t b)
     return x.word == y.word && (x.word != CONV_WORD_COLLECTIVE || x.kind == y.kind);
 }
 
-/* The annotation that belongs to an operator: the next call of its thread that is nobody else's. */
+/* The annotation of an operator: the next unclaimed call of its thread. */
 static uint32_t find_next_call(const finder *f, uint32_t place)
 {
     const conv_state *c = f->c;
@@ -723,7 +719,7 @@ static void find_call(finder *f, uint32_t place)
     cover_parents(f, place);
 }
 
-/* ---- calls that ran together ---- */
+/* ---- coalesced calls ---- */
 
 static bool is_together(const conv_state *c, uint32_t kernel)
 {
@@ -768,7 +764,7 @@ static orr_code find_together(finder *f)
     return ORR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code find_neighbours(finder *f)
 {
@@ -798,17 +794,17 @@ static orr_code find_roles(conv_state *c)
     if (code)
         return code;
     find_kernels(&f);
-    for (uint32_t p = c->count; p-- > 0;) /* what is inside has the larger id */
+    for (uint32_t p = c->count; p-- > 0;) /* inner nodes have larger ids */
         find_call(&f, p);
     return find_together(&f);
 }
 
 /* ==== kind, size, peers and group of each communication.
  *
- * No one place says it all.  The kernel knows its kind, and in newer traces the rest; the
+ * No single node has everything.  The kernel has its kind, and in newer traces the rest; the
  * annotation around it has the tensors, record_param_comms the group, the operator the peer and the
- * tag.  So the witnesses of a call are heard in turn, from the inside out, and the first that says
- * something counts.
+ * tag.  So the witnesses of a call are consulted from the inside out, and the first to state a
+ * field wins.
  *
  * A size is what a rank has before the collective: the input, whatever the kind
  * (docs/design/collectives.md). */
@@ -822,11 +818,12 @@ typedef struct hearing {
     int count;
     linked_comm known;     /* all attributes together */
     int64_t rank_in_group; /* of the peer or root; -1 */
-    int64_t recorded;      /* the same by record_param_comms, which of others has one's own; -1 */
+    /* the same by record_param_comms, which has the own rank for others; -1 */
+    int64_t recorded;
     int64_t tag;
 } hearing;
 
-/* ---- who knows something ---- */
+/* ---- witnesses ---- */
 
 static void call_witness(hearing *h, uint32_t place)
 {
@@ -884,7 +881,7 @@ static void hear_attributes(hearing *h, const linked_comm *said)
     }
 }
 
-/* Operators end with numbers: root or peer, then, of messages, the tag. */
+/* Operators end with numbers: root or peer, then, for messages, the tag. */
 static void hear_operator(hearing *h, const linked_node *n)
 {
     int64_t number[2];
@@ -972,13 +969,13 @@ static bool set_kind(hearing *h, conv_call *call)
     call->kind = said.kind;
     if (said.word == CONV_WORD_COLLECTIVE)
         return true;
-    call->kind = ORR_COLL_ALL_TO_ALL; /* what sends and receives, and nobody says for what */
+    call->kind = ORR_COLL_ALL_TO_ALL; /* sends and receives, purpose unknown */
     return false;
 }
 
 /* ---- size ---- */
 
-/* Operators that have the output in front of the input. */
+/* Operators with the output before the input. */
 static int input_argument(const linked_node *n, const conv_call *call)
 {
     const bool has_output = call->kind == ORR_COLL_ALL_GATHER ||
@@ -1003,7 +1000,7 @@ static int64_t times(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* All but the root of a scatter have an output only. */
+/* Of a scatter, all ranks but the root have only an output. */
 static int64_t bytes_by_count(const hearing *h, const conv_call *call)
 {
     const linked_comm *k = &h->known;
@@ -1034,7 +1031,7 @@ static bool set_size(const hearing *h, conv_call *call)
 
 /* ---- peers ---- */
 
-/* From the number in the group to that in the job. */
+/* From the rank in the group to the rank in the job. */
 static int64_t rank_in_job(const hearing *h, int64_t rank)
 {
     const linked_group *g = linked_find_group(h->c->l, h->known.group);
@@ -1070,7 +1067,7 @@ static bool set_peers(const hearing *h, conv_call *call)
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static bool has_root(orr_collective kind)
 {
@@ -1116,7 +1113,7 @@ static orr_code find_comm(conv_state *c)
     return ORR_OK;
 }
 
-/* ==== all of it ==== */
+/* ==== everything ==== */
 
 /* ---- places ---- */
 
@@ -1186,7 +1183,7 @@ static void note_later(conv_state *c, uint32_t place)
         c->report->later_nodes[known] = (orr_pytorch_later){n->id, n->parent};
 }
 
-/* The process has no parent, or is its own.  Any other parent comes before its children, or there
+/* The process has no parent, or is its own.  Any other parent must precede its children, or there
  * may be a cycle. */
 static void find_parents(conv_state *c)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conversion.h - a linked trace on its way to a trace that a simulator accepts.
  *
- * In order: conversion.c sorts the nodes, finds parents, decides what each node will be, and kind,
- * size, peers and group of what communicates; convert_graph.c finds out what waits for what and
- * makes sure that it can be run; convert_trace.c writes it down.
+ * In order: conversion.c sorts the nodes, finds parents, assigns each node a role, and determines
+ * kind, size, peers and group of communication; convert_graph.c finds dependencies and removes
+ * cycles; convert_trace.c writes the trace.
  *
  * A node's *place* is its position by ascending id; all columns are by place. */
 #ifndef ORR_SOURCES_PYTORCH_CONVERSION_H
@@ -17,23 +17,23 @@
 
 #define CONV_NONE UINT32_MAX
 
-/* What becomes of a node. */
+/* What a node is converted to. */
 typedef enum conv_role {
     CONV_HOST,    /* an operator on its thread */
     CONV_GROUPS,  /* metadata */
     CONV_KERNEL,  /* work of a stream */
     CONV_COMM,    /* a kernel that communicates */
-    CONV_CALL,    /* a host node that stands for communication of which there is no kernel */
-    CONV_TOGETHER /* the kernel that ran several calls at once: it ends when they have ended */
+    CONV_CALL,    /* a host node for communication that has no kernel */
+    CONV_TOGETHER /* the kernel of several coalesced calls: ends when they have ended */
 } conv_role;
 
-/* What a name says about communication. */
+/* What a name tells about communication. */
 typedef enum conv_word {
     CONV_WORD_NONE,
     CONV_WORD_COLLECTIVE,
     CONV_WORD_SEND,
     CONV_WORD_RECV,
-    CONV_WORD_EITHER,   /* a kernel that sends and receives: the call says what for */
+    CONV_WORD_EITHER,   /* a kernel that sends and receives: its purpose is in the call */
     CONV_WORD_TOGETHER, /* several calls in one */
     CONV_WORD_WAIT
 } conv_word;
@@ -43,19 +43,19 @@ typedef struct conv_said {
     orr_collective kind; /* of a collective */
 } conv_said;
 
-/* What is known about one communication; numbers -1 where nothing is. */
+/* What is known about one communication; -1: unknown. */
 typedef struct conv_call {
     orr_node_type type;
     orr_collective kind;
     int64_t bytes, src, dst, tag;
-    int64_t own; /* the number of this rank in the group, of a collective without a root */
+    int64_t own; /* this rank's number in the group, of a collective without a root */
     orr_str group;
     bool is_renumbered; /* the group's name is its number in the whole job: written last */
 } conv_call;
 
 typedef struct conv_link {
     uint32_t from, to;
-    /* Part of threads, launches and streams, which are free of cycles by themselves. */
+    /* Part of threads, launches and streams, which cannot form cycles. */
     bool is_certain;
 } conv_link;
 
@@ -77,10 +77,10 @@ typedef struct conv_state {
     size_t call_count, call_room;
     conv_link *links;
     size_t link_count, link_room;
-    uint32_t *before; /* the one before it on its thread; of kernels, on its stream */
-    /* In the end: what place p waits for, dep[dep_first[p] .. dep_first[p + 1]). */
+    uint32_t *before; /* its predecessor on its thread; of kernels, on its stream */
+    /* Result: place p waits for dep[dep_first[p] .. dep_first[p + 1]). */
     uint32_t *dep_first, *dep;
-    bool *lacks_memory; /* set where nothing else can be said at once; asked after each step */
+    bool *lacks_memory; /* set where an error cannot be returned; checked after each step */
     bool lacked;        /* what it points to */
     orr_error *err;
 } conv_state;
@@ -106,22 +106,21 @@ static inline bool conv_has_time(const linked_node *n)
     return n->start_ns != LINKED_NO_TIME && n->duration_ns != LINKED_NO_TIME;
 }
 
-/* After the last nanosecond.  Only where there is a time; sums that leave the range stay at its
- * end. */
+/* After the last nanosecond.  Only if there is a time; saturates. */
 static inline int64_t conv_end(const linked_node *n)
 {
     int64_t end;
     return __builtin_add_overflow(n->start_ns, n->duration_ns, &end) ? INT64_MAX : end;
 }
 
-/* What a user named, not an operator: its time is that of the Python code in it. */
+/* A user's annotation, not an operator: its time is that of the Python code in it. */
 static inline bool conv_is_annotation(const linked_node *n)
 {
     enum { USER_SCOPE = 7 }; /* of RecordFunction */
     return n->scope == USER_SCOPE || orr_str_begins(n->name, "ProfilerStep#");
 }
 
-/* ---- what an operator's values are ---- */
+/* ---- values of an operator ---- */
 typedef struct conv_recorded {
     orr_str collective, group; /* into the node's values */
     int64_t rank;              /* of the peer or the root in the group; for others one's own */
@@ -129,12 +128,12 @@ typedef struct conv_recorded {
 /* The storages of all tensors, added to *ids (sorted, each once). */
 bool conv_io_storages(const linked_io *io, uint64_t **ids, size_t *count, size_t *room);
 
-/* ---- convert_graph.c: what waits for what, free of cycles ---- */
+/* ---- convert_graph.c: dependencies, without cycles ---- */
 orr_code conv_find_deps(conv_state *c);
 
 /* ---- conversion.c, convert_trace.c ---- */
-/* All but the nodes, and the nodes.  A job compares the calls of all its ranks before their traces
- * are written, so this is in two parts; report must stay until the second. */
+/* Everything except the nodes, then the nodes.  A job compares the calls of all ranks before it
+ * writes their traces, hence two parts; report must stay valid until the second. */
 orr_code conv_prepare(const orr_linked *l,
                       const orr_pytorch_options *opt,
                       orr_pytorch_report *report,
@@ -147,12 +146,11 @@ void conv_close(conv_state *c); /* NULL is fine */
  *
  * JSON values in the notation of Python's str(), which the converter's files hold (chakra.md 4.2). */
 
-/* Add what str(json.loads(text)) gives, but for a text at the top, which comes with its quotes.
- * `json` is one value that a JSON reader has accepted.  Running out of memory is remembered by the
- * buffer. */
+/* Appends str(json.loads(text)), except that a top-level string keeps its quotes. `json` is one
+ * value that a JSON reader has accepted.  The buffer records running out of memory. */
 void python_text(orr_buf *to, orr_str json);
 
-/* Values, shapes and types of one side of a node; the texts stand in the buffers. */
+/* Values, shapes and types of one side of a node; the texts are in the buffers. */
 orr_io python_io(orr_buf text[3], const linked_io *io);
 
 #endif

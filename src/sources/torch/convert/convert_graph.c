@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_graph.c - what waits for what, as far as threads, streams and clocks tell.
+/* convert_graph.c - dependencies, from threads, streams and clocks.
  *
- *     threads    operators one after another, in the order of their ids, which is that of their beginnings
+ *     threads    operators in sequence, by id, which is the order of their starts
  *     launches   an operator before the kernels it launched
- *     streams    kernels one after another, in the order in which they ran
+ *     streams    kernels in sequence, in the order in which they ran
  *     noted      what the linker saw: events, synchronisation, other threads
- *     hand-over  a thread that went on after a pause waits for what another thread finished in that pause
- *     replies    a thread that went on when a collective of its own had ended waited for that
+ *     hand-over  a thread that resumed after a pause waits for what another finished during it
+ *     replies    a thread that resumed when its own collective had ended waited for that
  *
- * The first three cannot contradict each other.  The others are taken over only where the clock
- * does not speak against them: what waits cannot have begun before that which it waits for had
- * ended.
+ * The first three cannot contradict each other.  The others are used only if the clock agrees: a
+ * node cannot have started before its dependency ended.
  *
- * Cost: linear, but for sorting kernels and ends of operators by time. */
+ * Cost: linear, except for sorting kernels and ends of operators by time. */
 #include "conversion.h"
 
 #include <stdlib.h>
 
 enum {
     SLACK_NS = 1000,  /* times are rounded to microseconds in some traces */
-    PAUSE_NS = 20000, /* shorter ones are the interpreter at work */
+    PAUSE_NS = 20000, /* shorter ones are the interpreter */
 };
 
 static bool add_link(conv_state *c, uint32_t from, uint32_t to, bool is_certain)
@@ -36,7 +35,7 @@ static bool takes_part(const conv_state *c, uint32_t place)
     return c->role[place] != CONV_GROUPS;
 }
 
-/* The operator that launched a kernel; where that is not known, the last one of its thread. */
+/* The operator that launched a kernel; if unknown, the last one of its thread. */
 static uint32_t launcher_of(const conv_state *c, uint32_t place, uint32_t last)
 {
     const uint32_t parent = c->parent[place];
@@ -83,7 +82,7 @@ static int by_stream_and_time(const void *a, const void *b)
     return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* One kernel without a time, and only the order of launches is left for all. */
+/* If any kernel lacks a time, the order of launches is used for all. */
 static on_stream *list_kernels(conv_state *c, size_t *count)
 {
     size_t n = 0;
@@ -119,7 +118,7 @@ static bool link_streams(conv_state *c)
     return ok;
 }
 
-/* Calls that ran together stand between the kernel before theirs and theirs. */
+/* Coalesced calls come between the kernel before theirs and theirs. */
 static bool link_together(conv_state *c)
 {
     bool ok = true;
@@ -136,14 +135,14 @@ static bool link_together(conv_state *c)
 
 /* ---- noted by the linker ---- */
 
-/* False: `to` began before `from` had ended, so it cannot have waited. */
+/* False: `to` started before `from` ended, so it cannot have waited. */
 static bool clock_allows(const conv_state *c, uint32_t from, uint32_t to)
 {
     const linked_node *a = conv_node(c, from), *b = conv_node(c, to);
     return !conv_has_time(a) || !conv_has_time(b) || conv_end(a) - SLACK_NS <= b->start_ns;
 }
 
-/* One dependency is noted for every operator of a group: the first has it for all. */
+/* A dependency is recorded for every operator of a group: the first represents them all. */
 static bool is_implied(const uint32_t *thread_dep, const conv_state *c, uint32_t from, uint32_t to)
 {
     const uint32_t before = c->before[to];
@@ -198,9 +197,9 @@ static int by_end(const void *a, const void *b)
 
 typedef struct pauses {
     conv_state *c;
-    /* By place: the last thing its thread did before it; LINKED_NO_TIME: nothing. */
+    /* By place: when its thread last did something before it; LINKED_NO_TIME: never. */
     int64_t *idle_since;
-    uint32_t *below; /* by place: the operator that was open when it began */
+    uint32_t *below; /* by place: the operator that was open when it started */
     uint32_t *next;  /* by place: the next operator on its thread */
     ending *ends;    /* of operators, by time */
     size_t end_count;
@@ -225,7 +224,7 @@ static struct thread *thread_of(pauses *s, int64_t tid)
     return &s->threads[t];
 }
 
-/* Operators nest: those that have ended by now are closed, the others go on around this one. */
+/* Operators nest: those ended by now are closed, the others enclose this one. */
 static void begin_operator(pauses *s, struct thread *t, uint32_t place)
 {
     const linked_node *n = conv_node(s->c, place);
@@ -262,7 +261,7 @@ static bool find_idle(pauses *s)
     return true;
 }
 
-/* How many operators had ended at this time. */
+/* How many operators had ended by this time. */
 static size_t count_ended(const pauses *s, int64_t at)
 {
     size_t low = 0, high = s->end_count;
@@ -276,7 +275,7 @@ static size_t count_ended(const pauses *s, int64_t at)
     return low;
 }
 
-/* What another thread finished in the pause before this operator, last of all. */
+/* What another thread finished last during the pause before this operator. */
 static uint32_t find_waker(const pauses *s, uint32_t place)
 {
     enum { LOOKS = 64 };
@@ -306,7 +305,7 @@ static bool link_hand_overs(const pauses *s)
     return ok;
 }
 
-/* The first operator that began after the call had ended, if its thread was idle until then. */
+/* The first operator that started after the call ended, if its thread was idle until then. */
 static uint32_t find_reply(const pauses *s, uint32_t call)
 {
     const conv_state *c = s->c;
@@ -358,17 +357,16 @@ static orr_code find_order(conv_state *c)
     return ok ? ORR_OK : orr_no_memory(c->err);
 }
 
-/* ==== what waits for what because of tensors: work of different streams on one storage.
+/* ==== dependencies through tensors: work of different streams on one storage.
  *
- * Streams are held together by events, which most traces do not show.  What they are there for is
- * in the operators' values: a bucket of gradients is filled by kernels of one stream, reduced by
- * one of another, and unpacked by the first again, all of them naming the same storage.  So work
- * depends on the last work of another stream on a storage of its own, where the clock agrees.  A
- * collective that was run by a thread of its backend is waited for by the first operator that
- * touches what it works on.
+ * Streams are synchronised by events, which most traces do not show.  Their purpose is visible in
+ * the operators' values: a bucket of gradients is filled by kernels of one stream, reduced by one
+ * of another, and unpacked by the first again, all of them naming the same storage.  So work
+ * depends on the last work of another stream on one of its storages, if the clock agrees.  The
+ * first operator that touches the data of a collective run by a backend's thread waits for it.
  *
- * Cost: one pass over the values of what is on streams; over those of operators only when there are
- * such calls. */
+ * Cost: one pass over the values of stream work; over those of operators only if there are such
+ * calls. */
 
 typedef struct flow {
     conv_state *c;
@@ -384,7 +382,7 @@ static bool add_storages(flow *f, uint32_t place)
            conv_io_storages(n->outputs, &f->ids, &f->count, &f->room);
 }
 
-/* A call's tensors are also those of the operator that made it: outputs stand there only. */
+/* A call also uses the tensors of the operator that made it: only that lists outputs. */
 static bool find_storages(flow *f, uint32_t place)
 {
     const uint32_t partner = f->c->partner[place];
@@ -416,7 +414,7 @@ static bool see_work(flow *f, uint32_t place)
     return true;
 }
 
-/* An operator waits for calls only: kernels it does not see. */
+/* An operator waits for calls only: it does not see kernels. */
 static bool see_operator(flow *f, uint32_t place)
 {
     if (!find_storages(f, place))
@@ -427,7 +425,7 @@ static bool see_operator(flow *f, uint32_t place)
             continue;
         if (!add_link(f->c, from, place, false))
             return false;
-        orr_map_remove(f->last, f->ids[i]); /* who comes later comes after this one */
+        orr_map_remove(f->last, f->ids[i]); /* later ones come after this one */
     }
     return true;
 }
@@ -476,10 +474,10 @@ static orr_code find_data(conv_state *c)
 
 /* ==== dependencies sorted by node, each once, and without cycles.
  *
- * What threads, launches and streams say is free of cycles.  What was added to that may not be:
- * traces have clocks that jump and ids that were mixed up.  So nodes are taken away while they wait
- * for nothing; if some remain, they are in cycles or after one, and what was added between them
- * goes.  Once is enough: what remains then is certain.
+ * Threads, launches and streams cannot form cycles.  Added dependencies can: some traces have
+ * clocks that jump and ids that were mixed up.  So nodes without dependencies are peeled off; those
+ * that remain are in or after a cycle, and the dependencies added between them are dropped.  Once
+ * is enough: the rest is certain.
  *
  * Cost: linear. */
 
@@ -490,7 +488,7 @@ static bool make_room(conv_state *c)
     return c->link_count < UINT32_MAX && c->dep_first && c->dep;
 }
 
-/* Links in the order of `to`; among those of one node in the order in which they were found. */
+/* Links sorted by `to`; stable within a node. */
 static void sort_links(conv_state *c)
 {
     memset(c->dep_first, 0, ((size_t)c->count + 2) * sizeof *c->dep_first);
@@ -503,7 +501,7 @@ static void sort_links(conv_state *c)
         c->dep[c->dep_first[c->links[i].to + 1]++] = c->links[i].from;
 }
 
-/* Dependencies of one node are few. */
+/* A node has few dependencies. */
 static void drop_repeated(conv_state *c)
 {
     uint32_t kept = 0, next = c->dep_first[0];
@@ -550,7 +548,7 @@ static bool prepare(const conv_state *c, peeling *s)
     return true;
 }
 
-/* How many nodes can be run. */
+/* How many nodes can run. */
 static uint32_t peel(const conv_state *c, peeling *s)
 {
     uint32_t known = 0, done = 0;

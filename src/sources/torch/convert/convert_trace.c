@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert_trace.c - what was found out, written down as the nodes of a trace.
+/* convert_trace.c - writes the nodes of the trace.
  *
- * Times in a trace are whole microseconds, and most kernels last a few: what rounding cuts off one
- * node of a thread or a stream is carried over to the next, so that sums are right to a
- * microsecond.  The attribute duration_ns has the time as it was measured. */
+ * Times in a trace are whole microseconds, and most kernels last a few: the rounding error of a
+ * node is carried over to the next of its thread or stream, so sums are right to a microsecond.
+ * The attribute duration_ns has the measured time. */
 #include "conversion.h"
 
 #include "trace/builder.h"
@@ -58,7 +58,7 @@ static void find_first(writer *w)
         w->first_ns = w->c->opt.origin_ns;
 }
 
-/* Counted from the beginning; what lies before it, or was not measured, has none. */
+/* From the start of the trace; none for nodes before it or without a time. */
 static uint64_t start_us(const writer *w, const linked_node *n)
 {
     int64_t since;
@@ -69,7 +69,7 @@ static uint64_t start_us(const writer *w, const linked_node *n)
 
 /* ---- attributes ---- */
 
-/* Those that the operator has, in the order of Chakra's converter. */
+/* Those of the operator, in the order of Chakra's converter. */
 static void put_known(orr__builder *b, const linked_node *n)
 {
     const int64_t numbers[] = {n->rf_id, n->fw_parent, n->seq_id, n->scope, n->tid, n->fw_tid};
@@ -115,8 +115,7 @@ static void put_deps(writer *w, uint32_t place)
         orr__build_deps(&w->b, &conv_node(c, c->dep[i])->id, 1);
 }
 
-/* A parent that begins after its child is none; a call's parent has nothing to do with when it
- * runs. */
+/* A parent that starts after its child is no dependency; nor is a call's parent. */
 static bool has_ctrl(const conv_state *c, uint32_t place)
 {
     const uint32_t parent = c->parent[place];
@@ -179,7 +178,7 @@ static bool has_failed(const writer *w)
     return failed;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 orr_code conv_write(conv_state *c, orr_trace **out, orr_error *err)
 {

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_text.c - from JSON text to the text of the Python value, without a tree in between.
+/* python_text.c - JSON text to the text of the Python value, without a tree in between.
  *
- * Both notations have the same tokens in the same order, so one pass over the tokens does it.  The
- * exception are objects: a key that occurs twice has the place of the first and the value of the
- * last, so their members are collected first.  Operators' values hardly ever have objects.
+ * Both notations have the same tokens in the same order, so one pass over the tokens does it.
+ * Objects are the exception: a duplicate key keeps the place of the first and the value of the
+ * last, so members are collected first.  Operators' values hardly ever have objects.
  *
- * Cost: linear; plain strings and numbers, nearly all there is, are copied whole. */
+ * Cost: linear; plain strings and numbers, nearly everything, are copied whole. */
 #include "conversion.h"
 
 #include "base/memory/map.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
-/* ==== which characters Python's repr shows as they are: those that str.isprintable()
- * accepts.
+/* ==== characters that Python's repr does not escape: those that str.isprintable() accepts.
  *
  * By Unicode 14, which Python 3.11 has: not printable are the general categories Cc, Cf, Cs, Co,
- * Cn, Zl, Zp and Zs (but for the space).  The table has the ranges of these from U+0080 on,
- * ascending; below that it is arithmetic. */
+ * Cn, Zl, Zp and Zs (except the space).  The table has the ranges of these from U+0080 on,
+ * ascending; ASCII is handled by arithmetic. */
 
 static const struct {
     uint32_t first, last;
@@ -161,7 +160,7 @@ static const struct {
     /* clang-format on */
 };
 
-/* Does repr show this character as it is? */
+/* Does repr leave this character unescaped? */
 static bool is_shown(uint32_t c)
 {
     if (c < 0x80)
@@ -178,7 +177,7 @@ static bool is_shown(uint32_t c)
     return low == sizeof hidden / sizeof *hidden || c < hidden[low].first;
 }
 
-/* ==== all of it ==== */
+/* ==== everything ==== */
 
 typedef struct cursor {
     const char *at, *end;
@@ -200,7 +199,7 @@ static uint32_t hex4(const char *p)
     return v;
 }
 
-/* The character after a backslash.  Half a surrogate pair stays what it is, as in Python. */
+/* The character after a backslash.  A lone surrogate stays as it is, as in Python. */
 static uint32_t escaped(cursor *c)
 {
     static const char from[] = "bfnrt", to[] = "\b\f\n\r\t";
@@ -220,7 +219,7 @@ static uint32_t escaped(cursor *c)
     return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
-/* The next character of the inside of a string. */
+/* The next character inside a string. */
 static uint32_t next_char(cursor *c)
 {
     if (*c->at == '\\') {
@@ -228,7 +227,7 @@ static uint32_t next_char(cursor *c)
         return escaped(c);
     }
     const size_t n = orr_utf8_length((const uint8_t *)c->at, (size_t)(c->end - c->at));
-    const size_t length = n ? n : 1; /* the reader has seen to it that it is not 0 */
+    const size_t length = n ? n : 1; /* the reader has validated it */
     const uint32_t v = n ? orr_utf8_get((const uint8_t *)c->at, n) : (uint8_t)*c->at;
     c->at += length;
     return v;
@@ -276,13 +275,13 @@ static void put_inside(orr_buf *to, cursor inside)
     orr_buf_byte(to, (uint8_t)quote);
 }
 
-/* Nothing to escape and one way to quote. */
+/* Needs no escape and no choice of quotes. */
 static bool is_plain(char c)
 {
     return c >= 0x20 && c < 0x7F && c != '\\' && c != '\'';
 }
 
-/* The string that begins at c: from its first quote to after its last. */
+/* The string that starts at c: from its opening quote to past its closing one. */
 static cursor take_string(cursor *c, bool *plain)
 {
     cursor inside = {c->at + 1, c->at + 1};
@@ -364,7 +363,7 @@ static void put_scalar(orr_buf *to, cursor *c)
 
 /* ---- objects ---- */
 
-/* To the end of the value that begins at c. */
+/* To the end of the value that starts at c. */
 static orr_str take_value(cursor *c)
 {
     const char *from = c->at;
@@ -386,8 +385,7 @@ static orr_str take_value(cursor *c)
     return (orr_str){from, (size_t)(c->at - from)};
 }
 
-/* The members of an object: keys in their final form, numbered in the order in which they first
- * came. */
+/* The members of an object: keys in their final form, numbered by first occurrence. */
 typedef struct members {
     orr_intern *keys;
     orr_str *values;
@@ -455,9 +453,9 @@ static void put_object(orr_buf *to, cursor *c)
     orr_free(m.values);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
-/* Arrays nest without recursion; only objects call back. */
+/* Arrays nest without recursion; only objects recurse. */
 static void put_value(orr_buf *to, cursor *c)
 {
     uint32_t depth = 0;
@@ -489,7 +487,7 @@ static void put_value(orr_buf *to, cursor *c)
 
 void python_text(orr_buf *to, orr_str json)
 {
-    if (!json.len) /* it may have no address to count from */
+    if (!json.len) /* it may have no address */
         return;
     cursor c = {json.ptr, json.ptr + json.len};
     put_value(to, &c);

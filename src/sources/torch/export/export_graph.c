@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_graph.c - the nodes of an exported graph, one after the other.
+/* export_graph.c - the nodes of an exported graph, in order.
  *
  * Invariant: a node reads what an earlier one made, so the order of the file is an order of
  * execution.
@@ -11,12 +11,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ==== what the names of operators and the texts beside them say.
+/* ==== what the names of operators tell.
  *
- * A saved program has no schemas: whether an operator makes new memory, looks at old memory or
- * writes to it follows from its name, by PyTorch's conventions (a trailing underscore writes in
- * place) and a list of the views.  Some operators copy only when they must; for those the strides
- * of both sides decide, by the rule PyTorch itself follows. */
+ * A saved program has no schemas: whether an operator allocates memory, views it or writes to it
+ * follows from its name, by PyTorch's conventions (a trailing underscore writes in place) and a
+ * list of views.  Some operators copy only if necessary; for those the strides of both sides
+ * decide, by PyTorch's own rule. */
 
 /* ---- operators ---- */
 
@@ -107,7 +107,7 @@ static export_alias alias_of(orr_str op)
         name.len > 1 && name.ptr[name.len - 1] == '_' && name.ptr[name.len - 2] != '_';
     name.len -= is_in_place;
     const export_alias alias = orr_str_begins(op, "aten.") ? alias_of_name(name) : EXPORT_NEW;
-    if (is_in_place) /* squeeze_() changes what is known of a tensor, not what is in it */
+    if (is_in_place) /* squeeze_() changes a tensor's shape, not its contents */
         return alias == EXPORT_VIEW ? EXPORT_VIEW : EXPORT_WRITES;
     return alias;
 }
@@ -124,7 +124,7 @@ static orr_str export_op(orr_str target)
     return target;
 }
 
-/* Checks and arithmetic on sizes: nothing that a device does. */
+/* Checks and arithmetic on sizes: no device work. */
 static bool is_bookkeeping(orr_str op)
 {
     static const char *const fronts[] = {
@@ -158,8 +158,8 @@ static bool is_empty(const uint64_t *shape, uint32_t rank)
     return false;
 }
 
-/* From the last dimension on, runs of dimensions that lie in memory without gaps; each run must be
- * made of whole new dimensions.  Dimensions of size 1 have any stride and end no run. */
+/* From the last dimension on: runs of dimensions that are contiguous in memory; each run must
+ * consist of whole new dimensions.  Dimensions of size 1 may have any stride and end no run. */
 bool export_can_view(const uint64_t *shape,
                      const uint64_t *stride,
                      uint32_t rank,
@@ -223,7 +223,7 @@ static void export_module(orr_str stack, orr_buf *to)
     orr_buf_add(to, path.ptr, path.len);
 }
 
-/* '  File "/a/b.py", line 12, in f': false when the text is no frame. */
+/* '  File "/a/b.py", line 12, in f'; false if the text is not a frame. */
 static bool read_frame(orr_str text, orr_str *path, orr_str *line)
 {
     static const char front[] = "File \"", middle[] = ", line ";
@@ -265,12 +265,12 @@ static void export_line(orr_str trace, orr_buf *to)
     orr_buf_add(to, found_line.ptr, found_line.len);
 }
 
-/* ==== the values of an exported graph: names, and the tensors that they stand for.
+/* ==== the values of an exported graph: names and their tensors.
  *
- * Values have names, and "tensor_values" says what each looks like; sizes may be symbols.  Names
- * belong to their graph.  A tensor that is no view gets a storage of its own, as large as the
- * largest thing seen in it.
- * Cost: a lookup for each name. */
+ * Values have names, described in "tensor_values"; sizes may be symbols.  Names are local to their
+ * graph.  A tensor that is not a view gets its own storage, as large as the largest tensor seen in
+ * it.
+ * Cost: one lookup per name. */
 
 enum { TEXT_SHOWN = 80 };
 
@@ -324,7 +324,7 @@ orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tenso
                     "'%.*s' is used here, but nothing before made it", ORR_SHOWN(text, TEXT_SHOWN));
 }
 
-/* Sizes of one tensor may hold the example of a symbol that another one needs. */
+/* The sizes of one tensor may hold the example of a symbol that another needs. */
 static orr_code learn_list(export_reader *r, orr_json_value meta, const char *key, orr_error *err)
 {
     orr_json_value list, v;
@@ -451,8 +451,7 @@ static orr_code read_dtype(orr_json_value meta, export_form *f, orr_error *err)
                     "unknown type number %" PRId64 " of a tensor", f->dtype);
 }
 
-/* Layout 7 is strided, 0 unknown; the others are sparse, and their bytes are nowhere in the
- * file. */
+/* Layout 7 is strided, 0 unknown; the others are sparse, and their sizes are not in the file. */
 static orr_code check_layout(orr_json_value meta, orr_error *err)
 {
     orr_json_value v;
@@ -489,7 +488,7 @@ static orr_code read_form(export_reader *r, const export_named *n, export_form *
     return orr_fail(err, ORR_EINPUT, &w, "a tensor of more than 2^63 bytes");
 }
 
-/* A storage is as large as the largest thing seen in it. */
+/* A storage is as large as the largest tensor seen in it. */
 static orr_code export_tensor(export_reader *r,
                               const export_form *f,
                               uint32_t storage,
@@ -515,7 +514,7 @@ static orr_code export_tensor(export_reader *r,
     return fx_add_tensor(r->g, &draft, out, err);
 }
 
-/* The entry of a value that is about to be made. */
+/* The entry of a value about to be created. */
 static orr_code new_value(
     export_scope *s, orr_json_value name, bool needs_meta, export_named **out, orr_error *err)
 {
@@ -555,7 +554,7 @@ static orr_code add_name(export_reader *r, orr_json_value holder, orr_error *err
     return orr_push(r->names.at, r->names.count, r->names.room, name) ? ORR_OK : orr_no_memory(err);
 }
 
-/* {"as_tensor": {"name": ...}} or {"as_none": ...}, as items of lists have it. */
+/* {"as_tensor": {"name": ...}} or {"as_none": ...}, as in lists. */
 static orr_code add_optional(export_reader *r, orr_json_value item, orr_error *err)
 {
     orr_json_value tensor;
@@ -608,7 +607,7 @@ static orr_code add_ref(export_refs *to, uint32_t tensor, orr_error *err)
     return orr_push(to->at, to->count, to->room, tensor) ? ORR_OK : orr_no_memory(err);
 }
 
-/* The argument of this name, of this kind: {"name": "is_causal", "arg": {"as_bool": true}}. */
+/* The argument of this name and kind: {"name": "is_causal", "arg": {"as_bool": true}}. */
 static bool export_argument(orr_json_value node,
                             const char *name,
                             const char *kind,
@@ -627,7 +626,7 @@ static bool export_argument(orr_json_value node,
     return false;
 }
 
-/* ORR_EINPUT, with the operator and the line of the user's program that it comes from. */
+/* ORR_EINPUT, with the operator and its line in the user's program. */
 static orr_code fail(orr_json_value node, orr_str op, const char *words, orr_error *err)
 {
     orr_json_value metadata, v;
@@ -646,7 +645,7 @@ static orr_code fail(orr_json_value node, orr_str op, const char *words, orr_err
 
 /* ==== nodes ==== */
 
-/* Graphs hold calls, and calls graphs. */
+/* Recursion: graphs hold calls, and calls hold graphs. */
 static orr_code read_nested(
     export_reader *r, export_scope *s, export_call *c, bool *is_done, orr_error *err);
 
@@ -661,7 +660,7 @@ static orr_code text_number(
     return *out == before ? fx_add_text(r->g, table, text, out, err) : ORR_OK;
 }
 
-/* What a text of the node's metadata becomes; FX_NONE when there is none. */
+/* A text of the node's metadata, interned; FX_NONE if there is none. */
 static orr_code note_place(export_reader *r,
                            orr_json_value node,
                            const char *key,
@@ -752,7 +751,7 @@ static bool is_equal_form(const fx_graph *g, const fx_tensor *t, const export_fo
     return true;
 }
 
-/* Type and device of the first input, by its own entry. */
+/* Compares type and device with the first input's entry. */
 static bool is_same_kind(const export_scope *s, const export_call *c, const export_form *f)
 {
     orr_json_value inputs, input, arg, tensor, key, there, here;
@@ -774,7 +773,7 @@ static bool is_same_kind(const export_scope *s, const export_call *c, const expo
            orr_str_equal(orr_json_raw(there), orr_json_raw(here));
 }
 
-/* Does this output lie in the memory of the first input? */
+/* Does this output share the memory of the first input? */
 static bool shares(const export_reader *r,
                    const export_scope *s,
                    const export_call *c,
@@ -800,8 +799,8 @@ static bool shares(const export_reader *r,
     return false;
 }
 
-/* An output, whose name is number i of r->names, in its own memory or that of an input.  What is
- * written in place and looks as before is the tensor that it was. */
+/* An output (index i of r->names), in its own memory or an input's.  If written in place and of the
+ * same form, it is the same tensor. */
 static orr_code make_output(
     export_reader *r, export_scope *s, export_call *c, size_t i, orr_error *err)
 {
@@ -831,7 +830,7 @@ static orr_code make_outputs(export_reader *r, export_scope *s, export_call *c, 
     return code;
 }
 
-/* The loss is the last thing of the forward pass. */
+/* The loss ends the forward pass. */
 static void note_loss(export_reader *r)
 {
     orr_str name;
@@ -843,8 +842,7 @@ static void note_loss(export_reader *r)
 
 /* ---- communication ---- */
 
-/* A collective names its process group; of these the file knows nothing but that "0" is all
- * ranks. */
+/* A collective names its process group; the file only tells that "0" is all ranks. */
 static orr_code read_group(export_reader *r, export_call *c, orr_error *err)
 {
     orr_json_value v;
@@ -953,9 +951,9 @@ orr_code export_extra(
 
 /* ==== graphs inside the graph.
  *
- * Those that run exactly once (a block under torch.no_grad()) are entered as if they stood there,
- * with the names of their inputs bound to the tensors that are passed.  Branches and loops are
- * refused: how much they do is known only when they run. */
+ * Those that run exactly once (a block under torch.no_grad()) are inlined, with the names of their
+ * inputs bound to the arguments.  Branches and loops are refused: their work is known only at run
+ * time. */
 
 static orr_code bind(export_scope *s, orr_json_value name, uint32_t tensor, orr_error *err)
 {
@@ -968,8 +966,8 @@ static orr_code bind(export_scope *s, orr_json_value name, uint32_t tensor, orr_
     return ORR_OK;
 }
 
-/* Names that two lists of Arguments mean must be as many; those of the first have tensors in
- * `from`, the others get them in `to`. */
+/* Both lists must have equally many names; those of the first have tensors in `from`, the others
+ * get them in `to`. */
 static orr_code bind_names(export_reader *r,
                            const export_scope *from,
                            size_t split,
@@ -992,7 +990,7 @@ static orr_code bind_names(export_reader *r,
     return code;
 }
 
-/* The last arguments of the node are the inputs of the graph, as many as it has. */
+/* The node's last arguments are the graph's inputs. */
 static orr_code bind_inputs(export_reader *r,
                             const export_scope *s,
                             export_scope *inner,
@@ -1095,7 +1093,7 @@ static const struct {
      "loops over a tensor's rows are not unrolled; export the model with a Python loop"},
 };
 
-/* "higher_order.NAME": done here, or not (*is_done false) when it is like any other operator. */
+/* "higher_order.NAME": handled here, or *is_done is false and it is like any operator. */
 static orr_code read_nested(
     export_reader *r, export_scope *s, export_call *c, bool *is_done, orr_error *err)
 {
@@ -1116,7 +1114,7 @@ static orr_code read_nested(
             return enter_graph(r, s, c, graph, err);
         return fail(c->node, c->op, "one nested graph is expected among its arguments", err);
     }
-    /* auto_functionalized: an operator that writes its arguments, made into one that does not */
+    /* auto_functionalized: an operator that writes its arguments, made functional */
     if (export_argument(c->node, "_mutable_op", "as_operator", &v) ||
         export_argument(c->node, "", "as_operator", &v)) {
         orr_str op;

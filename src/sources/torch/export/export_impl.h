@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_impl.h - what the files that read exported programs share. */
+/* export_impl.h - shared by the readers of exported programs. */
 #ifndef ORR_SOURCES_EXPORT_IMPL_H
 #define ORR_SOURCES_EXPORT_IMPL_H
 
@@ -18,16 +18,16 @@ typedef struct export_symbols export_symbols;
 /* given: "s0=8,s1=128", or NULL. */
 orr_code symbols_create(const char *given, export_symbols **out, orr_error *err) ORR_MUST_CHECK;
 void symbols_destroy(export_symbols *s); /* NULL is fine */
-/* What "range_constraints" allows. */
+/* The limits of "range_constraints". */
 orr_code symbols_ranges(export_symbols *s, orr_json_value ranges, orr_error *err) ORR_MUST_CHECK;
 /* A SymInt whose expression is a symbol alone may have an example value. */
 orr_code symbols_learn(export_symbols *s, orr_json_value sym_int, orr_error *err) ORR_MUST_CHECK;
 /* The value of a SymInt: a number, or an expression of symbols. */
 orr_code symbols_value(export_symbols *s, orr_json_value sym_int, int64_t *out, orr_error *err)
     ORR_MUST_CHECK;
-/* Was everything that the caller gave known?  root is for the place. */
+/* Fails if the caller gave an unknown symbol.  root is for the place. */
 orr_code symbols_check(const export_symbols *s, orr_json_value root, orr_error *err) ORR_MUST_CHECK;
-/* The symbols that values were asked for, in a; those the caller gave come first. */
+/* The symbols that were evaluated, in a; those the caller gave come first. */
 orr_code symbols_report(const export_symbols *s,
                         orr_arena *a,
                         const orr_export_symbol **out,
@@ -36,13 +36,13 @@ orr_code symbols_report(const export_symbols *s,
 
 /* ---- export_graph.c ---- */
 
-/* How the outputs of an operator lie in memory. */
+/* How an operator's outputs relate to memory. */
 typedef enum export_alias {
-    EXPORT_NEW,     /* tensors of their own */
-    EXPORT_VIEW,    /* the first input, seen in another way */
+    EXPORT_NEW,     /* new tensors */
+    EXPORT_VIEW,    /* the first input in another form */
     EXPORT_RESHAPE, /* a view if the strides allow, else a copy */
-    EXPORT_SAME,    /* the input itself if it is already as wanted: contiguous, of a type */
-    EXPORT_DROPOUT, /* the input itself unless it is trained */
+    EXPORT_SAME,    /* the input itself if it already has the wanted form: contiguous, of a type */
+    EXPORT_DROPOUT, /* the input itself except in training */
     EXPORT_WRITES,  /* the first input, written in place */
 } export_alias;
 
@@ -87,31 +87,31 @@ typedef struct export_reader {
     export_names names;
     export_refs in, out, writes;
     fx_phase phase;
-    orr_str loss; /* what makes it is the last of the forward pass; empty: there is none */
+    orr_str loss; /* its node ends the forward pass; empty: none */
 } export_reader;
 
 orr_code export_scope_open(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
     ORR_MUST_CHECK;
 void export_scope_close(export_scope *s);
-/* The entry of a name, new or old. */
+/* The entry of a name, created if new. */
 orr_code export_name(export_scope *s, orr_str name, export_named **out, orr_error *err)
     ORR_MUST_CHECK;
-/* A tensor that was there before the program ran. */
+/* A tensor that exists before the program runs. */
 orr_code export_input(export_reader *r, export_scope *s, orr_json_value name, orr_error *err)
     ORR_MUST_CHECK;
-/* The names of tensors in an Argument, added to r->names. */
+/* Appends the names of tensors in an Argument to r->names. */
 orr_code export_collect(export_reader *r, orr_json_value argument, orr_error *err) ORR_MUST_CHECK;
-/* The tensor of a name that was made. */
+/* The tensor of a name already defined. */
 orr_code export_find(const export_scope *s, orr_json_value name, uint32_t *tensor, orr_error *err)
     ORR_MUST_CHECK;
-/* The member of an object that must be there and of this type. */
+/* A required member of an object, of this type. */
 orr_code export_member(orr_json_value object,
                        const char *key,
                        orr_json_type type,
                        orr_json_value *out,
                        orr_error *err) ORR_MUST_CHECK;
 
-/* What a tensor looks like. */
+/* Shape, type and memory of a tensor. */
 typedef struct export_form {
     uint64_t shape[FX_DIMS_MOST], stride[FX_DIMS_MOST];
     uint64_t offset,
@@ -123,12 +123,12 @@ typedef struct export_form {
 
 /* ---- export_graph.c: nodes ---- */
 
-/* A node on its way. */
+/* A node being read. */
 typedef struct export_call {
     orr_json_value node;
     orr_str op;
     export_alias alias;
-    /* Tensors of the first argument that has some: those an in-place operator writes. */
+    /* Tensors of the first argument that has any: those an in-place operator writes. */
     size_t first;
     fx_node_draft draft;
 } export_call;
@@ -136,7 +136,7 @@ typedef struct export_call {
 /* All nodes of the graph, in order. */
 orr_code export_nodes(export_reader *r, export_scope *s, orr_json_value graph, orr_error *err)
     ORR_MUST_CHECK;
-/* A node beside those of the file, at `at`. */
+/* An extra node that is not in the file, at `at`. */
 orr_code export_extra(export_reader *r,
                       const char *op,
                       const fx_node_draft *like,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_read.c - a whole exported program: what goes in, what runs, what comes out.
+/* export_read.c - a whole exported program: inputs, nodes, outputs.
  *
- * The signature tells parameters and buffers from what the caller passes, and what the graph's
- * outputs are for: results, new contents of buffers (a copy at the end, as PyTorch does it), or a
- * loss and gradients, which make it a joint graph of forward and backward pass.  What the caller
- * gets is alive until the end.
- * Cost: the text, and eight bytes for each of its JSON values. */
+ * The signature separates parameters and buffers from user inputs, and gives the purpose of the
+ * graph's outputs: results, new contents of buffers (a copy at the end, as PyTorch does it), or a
+ * loss and gradients, which make it a joint graph of forward and backward pass.  Results are alive
+ * until the end.
+ * Cost: the text, and eight bytes per JSON value. */
 #include "export_impl.h"
 
 #include "base/formats/zip_file.h"
@@ -16,10 +16,10 @@
 
 /* ==== which file of an archive is the program.
  *
- * PyTorch 2.8 and later: FOLDER/models/NAME.json, one for each program, beside
- * FOLDER/archive_format.  Before that: serialized_exported_program.json.  Other archives of PyTorch
- * are told apart by what is in them, because .pt2 is used for several things.  A file that is no
- * archive is taken for the JSON itself. */
+ * PyTorch 2.8 and later: FOLDER/models/NAME.json, one per program, beside FOLDER/archive_format.
+ * Before that: serialized_exported_program.json.  Other archives of PyTorch are recognised by their
+ * contents, because .pt2 is used for several things.  A file that is not an archive is read as
+ * JSON. */
 
 typedef struct source {
     orr_span json;
@@ -29,13 +29,13 @@ typedef struct source {
     orr_arena *arena;
 } source;
 
-/* A graph of a million nodes has some 2 GB; the text of a node is some 2,000 bytes. */
+/* A graph of a million nodes takes some 2 GB, at some 2,000 bytes per node. */
 static const uint64_t json_most = (uint64_t)4 << 30;
 enum { SMALL_FILE = 64 };
 
 static const char old_name[] = "serialized_exported_program.json";
 
-/* The name without the archive's own folder, when it has just that one part more than expected. */
+/* The name without the archive's top folder, if it is just one level deeper than expected. */
 static orr_str without_top(orr_str name)
 {
     const char *slash = memchr(name.ptr, '/', name.len);
@@ -55,7 +55,7 @@ static bool is_model(orr_str name, orr_str *model)
     return true;
 }
 
-/* Is this entry a program, and what is it called? */
+/* Is this entry a program, and what is its name? */
 static bool is_program(orr_str name, orr_str *model)
 {
     if (is_model(name, model) || is_model(without_top(name), model))
@@ -86,7 +86,7 @@ static bool has_folder(const orr_zip *z, const char *part)
     return false;
 }
 
-/* No program in it: what is it then? */
+/* Names the kind of an archive without a program. */
 static orr_code fail_none(const orr_zip *z, const char *label, orr_error *err)
 {
     const orr_where w = orr_where_byte(label, ORR_NO_BYTE);
@@ -109,7 +109,7 @@ static orr_code fail_none(const orr_zip *z, const char *label, orr_error *err)
                     old_name);
 }
 
-/* What archive_format says, when present. */
+/* The contents of archive_format, if present. */
 static orr_code check_format(const orr_zip *z, const char *label, orr_error *err)
 {
     const orr_zip_entry *e = find_file(z, "archive_format");
@@ -186,7 +186,7 @@ static orr_code open_program(
     const char *model = orr_arena_text(s->arena, s->model);
     if (!s->label || !model)
         return orr_no_memory(err);
-    s->model.ptr = model; /* the archive's bytes may go */
+    s->model.ptr = model; /* the archive may be freed */
     return orr_zip_read(z, e, json_most, &s->room, &s->json, err);
 }
 
@@ -222,7 +222,7 @@ static orr_code open_source(
     return code;
 }
 
-/* ==== all of it ==== */
+/* ==== everything ==== */
 
 enum { SCHEMA_MOST = 8, RANKS_MOST = 1 << 24 };
 
@@ -300,7 +300,7 @@ static orr_code read_outline(program *p, orr_error *err)
                                                            : ORR_OK;
 }
 
-/* ---- what goes in ---- */
+/* ---- inputs ---- */
 
 /* One of "input_specs": {"parameter": {"arg": {"name": ...}, ...}}. */
 static orr_code read_input_spec(program *p, orr_str kind, orr_json_value spec, orr_error *err)
@@ -360,7 +360,7 @@ static orr_code read_inputs(program *p, orr_error *err)
     return code;
 }
 
-/* ---- what comes out ---- */
+/* ---- outputs ---- */
 
 static bool is_gradient(orr_str kind)
 {
@@ -373,7 +373,7 @@ static bool is_mutation(orr_str kind)
            orr_str_is(kind, "user_input_mutation");
 }
 
-/* Before the nodes: is there a backward pass, and where does it begin? */
+/* Before the nodes: is there a backward pass, and where does it start? */
 static orr_code find_loss(program *p, orr_str kind, orr_json_value spec, orr_error *err)
 {
     orr_json_value arg, name;
@@ -393,8 +393,8 @@ static void keep_result(program *p, uint32_t tensor)
     g->storages[g->tensors[tensor].storage].is_result = true;
 }
 
-/* The name of the graph's input that a mutation is for: buffers and parameters go by the names of
- * the module. */
+/* The name of the graph input that a mutation writes: buffers and parameters are given by module
+ * name. */
 static bool is_target(orr_json_value spec, orr_str wanted, orr_json_value *name)
 {
     static const char *const keys[] = {"buffer_name", "parameter_name", "user_input_name"};
@@ -422,13 +422,13 @@ static bool find_target(program *p, orr_str wanted, orr_json_value *name)
     return false;
 }
 
-/* What a mutation writes to, as a value of the graph. */
+/* What a mutation writes, as a value of the graph. */
 static orr_code mutated(program *p, orr_json_value spec, uint32_t *tensor, orr_error *err)
 {
     orr_json_value v, name;
     orr_str text;
     orr_code code;
-    if (orr_json_find(spec, "user_input_name", &v)) /* that is its name in the graph */
+    if (orr_json_find(spec, "user_input_name", &v)) /* already its name in the graph */
         return export_find(&p->scope, v, tensor, err);
     if (!orr_json_find(spec, "buffer_name", &v) && !orr_json_find(spec, "parameter_name", &v))
         return export_member(spec, "buffer_name", ORR_JSON_STRING, &v, err);
@@ -490,7 +490,7 @@ static orr_code read_output_spec(program *p, orr_str kind, orr_json_value spec, 
     return ORR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code read_program(program *p, orr_error *err)
 {
@@ -557,7 +557,7 @@ static void close_reader(program *p)
     orr_fx_close(p->r.fx);
 }
 
-/* Faults that show only when all is read have a byte; a line and a column say more. */
+/* Errors found after reading have a byte offset only; adds line and column. */
 static orr_code check_all(program *p, const orr_json *j, orr_error *err)
 {
     orr_error inner;

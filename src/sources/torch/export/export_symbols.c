@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export_symbols.c - sizes that an exported program left open: symbols, and expressions of them.
+/* export_symbols.c - dynamic sizes of an exported program: symbols, and expressions of them.
  *
  * A program exported with dynamic shapes has sizes such as "s0" or "2*s0 + 1", most of them with an
  * example (the size it was exported with).  A symbol has the value the caller gives, else its
- * example; an expression is worked out from its symbols when one of them was given, else it has its
- * own example. Expressions come in two notations of sympy's: "2*s0 + 1", and what PyTorch writes,
- * "Add(Mul(Integer(2), Symbol('s0', positive=True, integer=True)), Integer(1))".  Why fractions:
- * floor(s0/2) holds a half of s0.
+ * example; an expression is evaluated if one of its symbols was given, else its own example is
+ * used. Expressions come in two notations of sympy: "2*s0 + 1", and PyTorch's "Add(Mul(Integer(2),
+ * Symbol('s0', positive=True, integer=True)), Integer(1))".  Why fractions: floor(s0/2) holds a
+ * half of s0.
  * Cost: linear in the text of an expression; nesting is limited. */
 #include "export_impl.h"
 
@@ -19,7 +19,7 @@ enum { DEPTH_MOST = 64 };
 
 typedef struct symbol {
     int64_t value, min, max;
-    bool has_value, is_given, is_used, is_known; /* known: the file has it too */
+    bool has_value, is_given, is_used, is_known; /* known: also in the file */
 } symbol;
 
 struct export_symbols {
@@ -384,8 +384,7 @@ static const struct {
     {"Identity", F_SAME, 1, 1},
 };
 
-/* Of one argument after the other: all that these functions need is what the ones before came
- * to. */
+/* Folds one argument at a time: these functions need only the result so far. */
 static ratio apply(parser *p, function f, uint32_t i, ratio so_far, ratio a)
 {
     if (i == 0)
@@ -417,7 +416,7 @@ static ratio apply(parser *p, function f, uint32_t i, ratio so_far, ratio a)
     }
 }
 
-/* Behind "Symbol(": its name, and what is known of it, which does not matter here. */
+/* After "Symbol(": its name; the assumptions that follow do not matter here. */
 static ratio read_symbol(parser *p)
 {
     if (!takes(p, "'"))
@@ -430,7 +429,7 @@ static ratio read_symbol(parser *p)
     return takes(p, ")") ? value_of(p, name) : fail_expr(p, "has no closing parenthesis");
 }
 
-/* Behind the opening parenthesis. */
+/* After the opening parenthesis. */
 static ratio read_call(parser *p, orr_str name)
 {
     size_t k = 0;
@@ -542,7 +541,7 @@ static orr_code fail_missing(const parser *p, orr_json_value at, orr_error *err)
                     n, p->missing.ptr, n, p->missing.ptr, range);
 }
 
-/* The value of an expression; its own example stands in for what cannot be worked out. */
+/* The value of an expression; its own example replaces what cannot be evaluated. */
 static orr_code evaluate(
     export_symbols *s, orr_json_value expr, orr_str text, int64_t *out, orr_error *err)
 {
@@ -592,7 +591,7 @@ static orr_code fail_range(orr_str name, const symbol *y, orr_json_value root, o
                     (int)name.len, name.ptr, y->value, y->min, y->max);
 }
 
-/* "s0, s1": those the file has. */
+/* "s0, s1": the symbols of the file. */
 static void list_known(const export_symbols *s, char *to, size_t room)
 {
     size_t len = 0;

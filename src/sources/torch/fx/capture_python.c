@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capture_python.c - a Python that has PyTorch, and the module that it runs.
+/* capture_python.c - finds a Python with PyTorch and runs the capture module in it.
  *
- * A Python is asked first what it has, without loading PyTorch, which takes seconds; so the answer
- * to "why does it not work" is there at once, and names the program that was asked.  Then the
- * module goes into a folder of our own, from where it is run; the folder also stands in front of
- * PYTHONPATH, for scripts that import the module. */
+ * A Python is probed first without loading PyTorch, which takes seconds, so a failure is explained
+ * at once and names the program.  Then the module is written to a temporary folder and run from
+ * there; the folder is also first in PYTHONPATH, for scripts that import the module. */
 #include <orrery/lab/capture.h>
 
 #include "base/io/child_process.h"
@@ -28,7 +27,7 @@ struct orr_capture {
     char *folder, *file, *module, *python, *words, *module_path;
 };
 
-/* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only where
+/* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only if
  * they are missing. */
 static const char probe[] = "import sys\n"
                             "print('orrery-python %d.%d.%d' % sys.version_info[:3])\n"
@@ -58,9 +57,9 @@ orr_str orr_capture_module(void)
     return orr_str_of(orr__capture_module);
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* Bytes that a terminal would act upon have no place in our messages. */
+/* Replaces control bytes, on which a terminal would act. */
 static void make_plain(char *s)
 {
     for (; *s; s++) {
@@ -78,7 +77,7 @@ static bool copy(orr_arena *a, orr_str s, orr_str *out)
     return p != NULL;
 }
 
-/* The rest of a line that begins with this word. */
+/* The rest of a line that starts with this word. */
 static bool take_line(orr_str line, const char *front, orr_str *out)
 {
     const size_t n = strlen(front);
@@ -269,7 +268,7 @@ const char *orr_capture_file(const orr_capture *c)
 
 /* ---- running ---- */
 
-/* The module itself says what is wrong; this is what its end means. */
+/* The module itself reports what is wrong; this interprets its exit status. */
 static orr_code explain(const orr_capture *c, const orr_child_end *end, orr_error *err)
 {
     if (end->signal)
@@ -297,7 +296,7 @@ static size_t count_of(const char *const *list)
     return n;
 }
 
-/* By its path: with -m an older copy in the current folder would come first. */
+/* By path: with -m an older copy in the current folder would take precedence. */
 orr_code orr_capture_run(orr_capture *c, const char *const *arguments, orr_error *err)
 {
     const char *const front[] = {c->python, c->module};

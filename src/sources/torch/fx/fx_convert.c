@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_convert.c - from captured ranks to the traces of all ranks.
  *
- * One body for each kind of rank; what its ranks differ in, groups and peers, are holes with a
- * value a rank.  So a job of 100,000 ranks costs a table entry each. */
+ * One body per kind of rank; groups and peers, in which its ranks differ, are holes with one value
+ * per rank.  So a job of 100,000 ranks costs one table entry each. */
 #include "fx_impl.h"
 
 #include "base/arithmetic.h"
@@ -17,13 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ==== do two captured ranks do the same, and does every message have its other end?
+/* ==== do two captured ranks do the same, and is every message matched?
  *
  * Alike are graphs that call the same operators on tensors of the same shapes in the same order,
  * through storages that belong together in the same way, in groups of the same families, with peers
- * at the same places.  Where in a storage a tensor begins may differ: ranks keep their own part of
- * a common buffer. Messages are compared kind by kind: all of one rank to another with one tag, in
- * their order.
+ * at the same places.  A tensor's offset in its storage may differ: ranks keep their own part of a
+ * common buffer. Messages are compared by kind: all of one rank to another with one tag, in order.
  * Cost: linear for two graphs; sorting for messages. */
 
 /* ---- alike ---- */
@@ -31,7 +30,7 @@
 typedef struct pairing {
     const orr_fx *c;
     const fx_graph *a, *b;
-    uint32_t *to_b, *to_a; /* storages: 1 + the other's number; 0: not met yet */
+    uint32_t *to_b, *to_a; /* storages: 1 + the other's number; 0: not seen yet */
 } pairing;
 
 static bool same_storage(pairing *p, uint32_t a, uint32_t b)
@@ -105,8 +104,8 @@ static const char *differ(pairing *p, size_t *at)
     return i == p->a->node_count && k == p->b->node_count ? NULL : "another number of nodes";
 }
 
-/* Do they do the same, be it in other groups?  *why is NULL then; else it says how node *at of b
- * differs. */
+/* Do they do the same, possibly in other groups?  Then *why is NULL; else it tells how node *at of
+ * b differs. */
 static orr_code find_difference(const orr_fx *c,
                                 const fx_graph *a,
                                 const fx_graph *b,
@@ -182,7 +181,7 @@ static bool collect(const orr_fx *c, const fx_graph *g, const fx_call *calls, le
     return true;
 }
 
-/* The messages of one kind: from `first` on so many. */
+/* The number of messages of one kind, from `first` on. */
 static size_t run_length(const letters *l, size_t first)
 {
     size_t n = 1;
@@ -207,7 +206,7 @@ static size_t find_run(const letters *l, const message *kind)
 typedef struct matching {
     const fx_families *f;
     const fx_classes *k;
-    letters *of; /* of each captured rank: alike ranks may have unlike peers */
+    letters *of; /* per captured rank: equal ranks may have different peers */
     orr_error *err;
 } matching;
 
@@ -269,7 +268,7 @@ static orr_code match_run(const matching *m, size_t graph, size_t first, size_t 
     return ORR_OK;
 }
 
-/* Every message of a captured rank has its other end in what that rank does as. */
+/* Matches every message of a captured rank with one in the graph its peer executes. */
 static orr_code match_messages(const fx_families *f,
                                const fx_classes *k,
                                const fx_calls *calls,
@@ -294,14 +293,14 @@ static orr_code match_messages(const fx_families *f,
     return code;
 }
 
-/* ==== which captured rank stands for which others.
+/* ==== which captured rank represents which others.
  *
  * A rank does what the captured rank does that is *placed* as it is: at the same place of its group
  * in every family whose groups have messages (the stages of a pipeline), at the root or not where
  * there are scatters or gathers, and in or out of a group in every other family that is used. Its
  * own groups are then those of the same families that hold it.  A captured rank does what it was
- * seen to do; two that are placed alike must be alike, or nobody could say what the ranks between
- * them do.
+ * captured doing; two that are placed alike must be equal, or the behaviour of the ranks between
+ * them would be undefined.
  * Cost: linear in the ranks of the groups in use. */
 
 /* ---- families ---- */
@@ -324,8 +323,8 @@ static bool note_groups(fx_families *f)
     return true;
 }
 
-/* The root of a scatter or gather has tensors that the others do not have.  With two roots every
- * place counts. */
+/* The root of a scatter or gather has tensors that the others lack.  With two roots every place
+ * counts. */
 static void note_use(fx_families *f, const fx_node *n, const fx_call *call)
 {
     const uint32_t family = f->c->groups[n->group].family;
@@ -386,7 +385,8 @@ typedef struct finder {
     size_t used_count;
     orr_map *by_place;  /* hash of a placing -> captured rank */
     uint32_t *captured; /* rank -> 1 + its graph; 0: was not run */
-    uint32_t *next;     /* of the first of a class: that of the next class with the same placing */
+    /* per first rank of a class: that of the next class with the same placement */
+    uint32_t *next;
     fx_classes *k;
 } finder;
 
@@ -421,8 +421,7 @@ static uint64_t hash_place(const finder *s, uint32_t rank)
     return h;
 }
 
-/* The captured rank that is placed like this one; FX_NONE: there is none, and *free_key is where it
- * would be. */
+/* The captured rank placed like this one; FX_NONE: none, and *free_key is where it would be. */
 static uint32_t find_like(const finder *s, uint32_t rank, uint64_t *free_key)
 {
     for (uint64_t h = hash_place(s, rank);; h++) {
@@ -449,8 +448,8 @@ static orr_code fail_unlike(
         a->rank, b->rank, at, b->rank, ORR_SHOWN(op, 60), why);
 }
 
-/* Captured ranks that are placed alike share a class when they are alike.  Where all ranks were run
- * there may be several classes to a placing: a list of their first ranks. */
+/* Captured ranks placed alike share a class if they are equal.  If all ranks were captured, a
+ * placement may have several classes: a list of their first ranks. */
 static orr_code class_captured(finder *s, size_t i, orr_error *err)
 {
     const orr_fx *c = s->f->c;
@@ -555,7 +554,7 @@ static orr_code classes_find(const fx_families *f, fx_classes *out, orr_error *e
     return code;
 }
 
-/* ==== the nodes of one captured rank, with holes where the ranks that do the same differ.
+/* ==== the nodes of one captured rank, with holes where the ranks of its class differ.
  *
  * Ids count up from 1 in the order of the program.  The collectives of a family of groups are one
  * stream and come one after the other, as all ranks of a group must agree on their order; so are
@@ -591,7 +590,7 @@ typedef struct pen {
     orr_map *slots;   /* family and place -> slot */
     orr_map *streams; /* family, place and direction -> stream */
     uint32_t stream_count;
-    uint64_t held; /* what the last node said */
+    uint64_t held; /* of the last node */
     orr_error *err;
 } pen;
 
@@ -602,7 +601,7 @@ static uint64_t limit(uint64_t v)
 
 /* ---- holes ---- */
 
-/* Below 2^24 ranks, so a place and its direction fit beside the family. */
+/* Fewer than 2^24 ranks, so a place and its direction fit beside the family. */
 static uint64_t key_of(uint32_t family, int64_t place, unsigned direction)
 {
     return (uint64_t)family << 28 | (uint64_t)(place == FX_NO_PEER ? 0 : place + 1) << 2 |
@@ -680,7 +679,7 @@ static chip_cost cost_of(const fx_body *body, const fx_call *call)
                               (double)call->bytes_read + (double)call->bytes_written);
 }
 
-/* The highest clock over the one that the power cap leaves to the whole step. */
+/* The highest clock divided by the clock under the power cap, over the whole step. */
 static double slowdown_of(const fx_body *body)
 {
     chip_cost sum = {0};
@@ -717,7 +716,7 @@ static void put_duration(pen *p, const fx_call *call)
     orr__build_duration_ps(p->b, work + (double)o->overhead);
 }
 
-/* after: the node before it in its stream; 0: none. */
+/* after: the node before in its stream; 0: none. */
 static orr_code put(pen *p, size_t i, uint32_t stream, uint64_t after)
 {
     const fx_deps *deps;
@@ -758,8 +757,7 @@ static orr_code put_on_stream(pen *p, size_t i, uint32_t stream)
     return put(p, i, stream, orr__build_in_stream(p->b, stream));
 }
 
-/* The root of a broadcast or scatter is where it comes from, of a reduce or gather where it goes
- * to. */
+/* The root of a broadcast or scatter is its source, of a reduce or gather its destination. */
 static orr_code put_root(pen *p, const fx_node *n, uint8_t collective, uint32_t family)
 {
     const bool is_source = collective == ORR_COLL_BROADCAST || collective == ORR_COLL_SCATTER;
@@ -927,7 +925,7 @@ static int by_name(const void *a, const void *b)
     return order ? order : (x->name.len > y->name.len) - (x->name.len < y->name.len);
 }
 
-/* How often each operator of a graph is called without the table knowing it. */
+/* Counts, per operator, calls that the table does not know. */
 static bool note_unknown(const job *j, size_t i, orr_intern *names, uint64_t **counts, size_t *room)
 {
     const fx_graph *g = j->c->graphs[i];
@@ -1062,7 +1060,7 @@ static orr_code add_groups(job *j)
     return code;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code make_calls(job *j)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fx_graph.c - captured steps in memory: adding to them, and whether all that is named exists.
+/* fx_graph.c - captured steps in memory: construction and validation.
  *
- * Why one check at the end: a file may name a tensor before it says what that is, and its keys come
- * in any order. Invariants after fx_check: every number is below the count of its kind; the graphs
- * ascend by rank; a group has no rank twice and holds every rank whose graph uses it; no rank is in
- * two groups of a family, which all have one size; a tensor's bytes fit into 63 bits.
- * Cost: linear in what was added, and one bit a rank. */
+ * Why one check at the end: a file may use a tensor before it defines it, and its keys come in any
+ * order. Invariants after fx_check: every number is below the count of its kind; the graphs ascend
+ * by rank; a group has no rank twice and holds every rank whose graph uses it; no rank is in two
+ * groups of a family, which all have one size; a tensor's bytes fit into 63 bits.
+ * Cost: linear in what was added, and one bit per rank. */
 #include "fx_graph.h"
 
 #include "base/memory/hash.h"
@@ -84,13 +84,13 @@ orr_code fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, o
     g->arena = c->arena;
     c->graphs[c->graph_count++] = g;
     *out = g;
-    /* So that an empty list has an address to count from, too. */
+    /* So that an empty list has an address, too. */
     return orr_grow(&g->refs, &g->ref_room, 1) && orr_grow(&g->dims, &g->dim_room, 1)
                ? ORR_OK
                : orr_no_memory(err);
 }
 
-/* Texts are shown on terminals, which act upon control characters: a ? in their place. */
+/* Texts are shown on terminals: control characters become '?'. */
 static const char *copy_plain(orr_arena *a, orr_str text)
 {
     char *copy = orr_arena_text(a, text);
@@ -111,7 +111,7 @@ orr_code fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err)
     return ORR_OK;
 }
 
-/* Numbers are 32 bits wide and one of them means none. */
+/* Numbers have 32 bits, and one of them means none. */
 static bool is_full(size_t count)
 {
     return count >= FX_NONE - 1;
@@ -147,7 +147,7 @@ orr_code fx_add_storage(fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *num
     return ORR_OK;
 }
 
-/* A step has many tensors and few shapes: those that were put down lately are used again. */
+/* A step has many tensors and few shapes: recent ones are reused. */
 static bool put_dims(fx_graph *g, const fx_tensor_draft *t, size_t *first)
 {
     uint64_t dims[2 * FX_DIMS_MOST];
@@ -245,8 +245,8 @@ orr_code fx_fail(const orr_fx *c, uint64_t byte, orr_error *err, const char *fmt
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(c->path, byte)), "%s", text);
 }
 
-/* No rank of the group is in the marked ones already; then all are.  marks: 1 + the number of the
- * last group. */
+/* No rank of the group may be marked already; then marks all.  marks: 1 + the number of the last
+ * group. */
 static orr_code check_ranks(const orr_fx *c, uint32_t number, uint32_t *marks, orr_error *err)
 {
     const fx_group *g = &c->groups[number];
@@ -271,8 +271,8 @@ static orr_code check_ranks(const orr_fx *c, uint32_t number, uint32_t *marks, o
     return ORR_OK;
 }
 
-/* Families count from 0 in the order of their first groups, so a family's groups follow one
- * another. */
+/* Families are numbered from 0 in the order of their first groups, so a family's groups are
+ * contiguous. */
 static orr_code check_groups(const orr_fx *c, orr_error *err)
 {
     uint32_t *marks = orr_alloc(c->world_size, sizeof *marks);
@@ -321,7 +321,7 @@ static orr_code check_tensor(const orr_fx *c, const fx_graph *g, size_t i, orr_e
     return ORR_OK;
 }
 
-/* is_known: groups that were found to hold the rank, so that each is looked through once. */
+/* is_known: groups already found to hold the rank, so that each is searched once. */
 static orr_code check_group_use(
     const orr_fx *c, const fx_graph *g, size_t i, bool *is_known, orr_error *err)
 {
@@ -387,7 +387,7 @@ bool fx_is_comm_op(orr_str op)
     return false;
 }
 
-/* "group" is a process group for communication alone: a group norm has one too. */
+/* Only communication has a process group in "group": a group norm has such an argument, too. */
 static void forget_group(const fx_graph *g, fx_node *n)
 {
     if (fx_is_comm_op(fx_text(g, FX_OPS, n->op)))

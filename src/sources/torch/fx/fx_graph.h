@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fx_graph.h - captured steps in memory: what every reader fills in and the conversion starts from.
+/* fx_graph.h - captured steps in memory: every reader builds one, the conversion starts from it.
  *
  *     orr_fx *c;
  *     if (fx_create("step.json", &c, err)) ...
@@ -14,9 +14,9 @@
  *     code = fx_check(c, err);                              // once, when all is there
  *     orr_fx_close(c);
  *
- * Everything is addressed by number, in the order of adding, and lies in one array a kind; numbers
- * may be used before what they name is added: fx_check sees to it that all exist.  Adding copies.
- * Memory grows by what is added, never by a number that a file says. */
+ * Everything is numbered in the order of adding, in one array per kind; numbers may be used before
+ * their definition: fx_check verifies that all exist.  Adding copies. Memory grows with what is
+ * added, never by a count in a file. */
 #ifndef ORR_SOURCES_FX_GRAPH_H
 #define ORR_SOURCES_FX_GRAPH_H
 
@@ -27,7 +27,7 @@
 #define FX_NONE UINT32_MAX   /* no group, module, line */
 #define FX_NO_PEER INT64_MIN /* no peer, root, tag */
 enum { FX_DIMS_MOST = 64 };  /* as in PyTorch */
-enum { FX_RECENT = 256 };    /* shapes that are not put down once more */
+enum { FX_RECENT = 256 };    /* shapes that are reused */
 
 typedef enum fx_phase { FX_SETUP, FX_FORWARD, FX_BACKWARD, FX_OPTIMIZER } fx_phase;
 
@@ -40,15 +40,15 @@ typedef enum fx_texts { FX_OPS, FX_MODULES, FX_LINES, FX_TEXTS } fx_texts;
 typedef struct fx_storage {
     uint64_t bytes;
     fx_kept kept;
-    bool is_result; /* handed to the caller: once made it stays */
+    bool is_result; /* returned to the caller: stays alive */
 } fx_storage;
 
 typedef struct fx_tensor {
-    size_t dims; /* shape from dims on, then the stride when has_stride; tensors may share them */
+    size_t dims; /* shape from dims on, then the stride if has_stride; tensors may share them */
     uint64_t offset;
     uint64_t byte; /* where it stands in the file */
     uint32_t storage;
-    uint32_t element_bytes; /* 0: a type that is not known */
+    uint32_t element_bytes; /* 0: unknown type */
     uint8_t rank;
     bool has_stride;
 } fx_tensor;
@@ -56,7 +56,7 @@ typedef struct fx_tensor {
 typedef struct fx_node {
     size_t refs; /* numbers of tensors: in, then out, then writes */
     uint64_t byte;
-    /* Of a message its other end, of a rooted collective the root: a place in the group. */
+    /* The other end of a message, or the root of a collective: a place in the group. */
     int64_t peer;
     int64_t tag;
     uint32_t op, module, line, group;
@@ -66,7 +66,7 @@ typedef struct fx_node {
     const char *equation; /* of einsum; NULL: none */
 } fx_node;
 
-/* Where the numbers of a tensor lie in dims. */
+/* Where the sizes of a tensor are in dims. */
 typedef struct fx_dims {
     size_t first;
     uint32_t count;
@@ -123,7 +123,7 @@ orr_code fx_add_graph(orr_fx *c, uint32_t rank, uint64_t byte, fx_graph **out, o
 
 orr_code fx_add_note(orr_fx *c, orr_str text, uint64_t count, orr_error *err) ORR_MUST_CHECK;
 
-/* Always a new number, as a file counts them. */
+/* Always a new number, as in the file. */
 orr_code fx_add_text(fx_graph *g, fx_texts table, orr_str text, uint32_t *number, orr_error *err)
     ORR_MUST_CHECK;
 orr_code fx_add_storage(fx_graph *g, uint64_t bytes, fx_kept kept, uint32_t *number, orr_error *err)
@@ -147,7 +147,7 @@ typedef struct fx_node_draft {
     fx_phase phase;
     const uint32_t *in, *out, *writes; /* tensors */
     size_t in_count, out_count, writes_count;
-    bool is_view; /* the outputs are inputs seen in another way */
+    bool is_view; /* the outputs are views of the inputs */
     bool is_causal, is_transposed;
     orr_str equation;  /* of einsum; empty: none */
     uint32_t group;    /* FX_NONE: no communication */
@@ -160,12 +160,12 @@ orr_code fx_add_node(fx_graph *g, const fx_node_draft *n, orr_error *err) ORR_MU
 /* By its namespace: c10d.*, _c10d_functional.* and their kin. */
 bool fx_is_comm_op(orr_str op);
 
-/* Does everything that is named exist, do groups hold the ranks that use them?  Tensors may be
- * larger than their storages: these are as they were seen first, and FSDP empties and fills them.
- * err->where has the byte; a reader that knows lines says more. */
+/* Does everything referenced exist, and do groups hold the ranks that use them?  Tensors may be
+ * larger than their storages: those are as first seen, and FSDP empties and fills them. err->where
+ * has the byte; a reader that knows lines adds them. */
 orr_code fx_check(orr_fx *c, orr_error *err) ORR_MUST_CHECK;
 
-/* ---- what a reader borrows ---- */
+/* ---- accessors ---- */
 
 static inline const uint64_t *fx_shape(const fx_graph *g, const fx_tensor *t)
 {

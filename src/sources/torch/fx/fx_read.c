@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fx_read.c - the file that orrery_capture.py writes (docs/format/capture.md).
  *
- * Tensors and nodes, of which there are many, are read one at a time; everything else is small.
- * Keys may come in any order, so numbers are checked when all is read; keys that are not known are
- * passed over.
+ * Tensors and nodes, of which there are many, are streamed; everything else is small. Keys may come
+ * in any order, so numbers are checked at the end; unknown keys are skipped.
  * Cost: linear in the file; memory for what is kept of it, and for one tensor or node. */
 #include "fx_impl.h"
 
@@ -22,10 +21,10 @@
  *     [{"pass": "forward", "nodes": [{"name": "mm", "op": "call_function", "target": "aten.mm.default",
  *       "inputs": ["view", "t"], "args": "(view, t)", "val": {"shape": [64, 512], "dtype": "torch.float32"}}, ...]}, ...]
  *
- * There are values and no storages: a value gets its own, a view that of its input.  A placeholder
+ * There are values but no storages: a value gets its own, a view that of its input.  A placeholder
  * is a value of an earlier pass with the same name, else something that exists before the step.
- * Names of groups stand in the printed arguments; who is in them is nowhere, so each is all ranks.
- * All passes are one step of rank 0, which all ranks do. */
+ * Names of groups are in the printed arguments, their members are not, so each is all ranks. All
+ * passes are one step of rank 0, which all ranks execute. */
 
 typedef struct value {
     uint32_t first, count; /* tensors; 0: none */
@@ -106,7 +105,7 @@ static orr_code add_tensor(
     return code ? code : fx_add_tensor(p->g, &t, out, p->err);
 }
 
-/* "val" is a tensor, a list of them, or something else in words. */
+/* "val" is a tensor, a list of them, or some other text. */
 static orr_code add_values(
     printed *p, orr_json_value node, uint32_t storage, fx_kept kept, value *out)
 {
@@ -133,7 +132,7 @@ static orr_code add_values(
 
 /* ---- arguments ---- */
 
-/* The last text in quotes: of a collective, the name of its group. */
+/* The last quoted string: the name of a collective's group. */
 static bool last_quoted(orr_str args, orr_str *out)
 {
     size_t end = args.len;
@@ -148,7 +147,7 @@ static bool last_quoted(orr_str args, orr_str *out)
     return first > 0;
 }
 
-/* "(x, 2, '5')": the first argument that is a whole number; of a broadcast, the root. */
+/* "(x, 2, '5')": the first integer argument; of a broadcast, the root. */
 static int64_t first_number(orr_str args)
 {
     for (size_t i = 0; i + 2 < args.len; i++) {
@@ -164,7 +163,7 @@ static int64_t first_number(orr_str args)
     return FX_NO_PEER;
 }
 
-/* A group that was not named yet is one more with all ranks, of its own family. */
+/* A new name is a new group of all ranks, of its own family. */
 static orr_code find_group(printed *p, orr_str name, uint32_t *out)
 {
     const uint32_t before = orr_intern_count(p->groups);
@@ -251,7 +250,7 @@ static bool is_getitem(orr_str target)
     return orr_str_has(target, "getitem");
 }
 
-/* Does what comes out lie where the input lies?  By the table of costs, as nothing else says it. */
+/* Does the output share the input's memory?  Only the table of costs tells. */
 static bool is_view(orr_str target, size_t inputs)
 {
     const operator_call call = {.name = target};
@@ -259,7 +258,7 @@ static bool is_view(orr_str target, size_t inputs)
            (is_getitem(target) || orr__operator_cost(&call).kind == OPERATOR_FREE);
 }
 
-/* getitem takes one of several values: the one with the number that stands in its arguments. */
+/* getitem selects one of several values, by the index in its arguments. */
 static void pick_item(printed *p, orr_json_value node)
 {
     orr_json_value v;
@@ -367,7 +366,7 @@ static orr_code add_pass(printed *p, orr_json_value pass, bool is_first)
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code add_world(printed *p)
 {
@@ -381,7 +380,7 @@ static orr_code add_world(printed *p)
     return code ? code : fx_add_graph(p->c, 0, 0, &p->g, p->err);
 }
 
-/* Only names of groups are printed: who is in them is a guess, which is said. */
+/* Only names of groups are printed: their members are a guess, which is reported. */
 static orr_code note_groups(printed *p)
 {
     const uint32_t count = orr_intern_count(p->groups);
@@ -459,7 +458,7 @@ typedef struct reader {
     orr_error *err;
     uint32_t *numbers; /* scratch: a list of tensors or ranks */
     size_t number_count, number_room;
-    pair *pairs; /* "kept" of the graph that is being read */
+    pair *pairs; /* "kept" of the current graph */
     size_t pair_count, pair_room;
     fx_texts table; /* of the texts that are being read */
     bool has_rank;
@@ -525,7 +524,7 @@ static orr_code get_dims(
     return code;
 }
 
-/* A small list: each of its items. */
+/* Calls `read` for each item of a small list. */
 static orr_code read_items(reader *r, const char *what, orr_code (*read)(reader *, orr_json_value))
 {
     orr_json_value list, item;
@@ -539,7 +538,7 @@ static orr_code read_items(reader *r, const char *what, orr_code (*read)(reader 
     return code;
 }
 
-/* ---- what stands before the graphs ---- */
+/* ---- before the graphs ---- */
 
 static orr_code read_group(reader *r, orr_json_value group)
 {
@@ -676,8 +675,8 @@ static orr_code read_phase(reader *r, orr_json_value v, fx_phase *out)
                    "a phase is \"forward\", \"backward\", \"optimizer\" or \"setup\"");
 }
 
-/* The arguments that say where communication goes; the others do not matter here.  Other operators
- * may have some of the same names, for something else: fx_check takes those away. */
+/* The arguments that define communication; the others do not matter here.  Other operators may use
+ * the same names for something else: fx_check removes those. */
 static orr_code read_args(reader *r, orr_json_value args, fx_node_draft *n)
 {
     orr_json_value v;
@@ -870,7 +869,7 @@ static orr_code read_graphs(reader *r, const orr_json_item *list)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code check_version(reader *r)
 {

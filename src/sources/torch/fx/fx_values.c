@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fx_values.c - who waits for whom: from the values that nodes read and write.
+/* fx_values.c - dependencies, from the values that nodes read and write.
  *
  * A storage has *writers*, the nodes whose values are in it, and the *readers* of those; both with
- * the bytes they touch, so that pieces of one flat buffer do not wait for each other.  A node has
- * to wait, for its data, for the writers of what it reads; and, so as not to write too early, for
- * the readers and writers of what it writes.
+ * the bytes they touch, so that parts of one flat buffer are independent.  A node waits for the
+ * writers of what it reads (read after write), and for the readers and writers of what it writes
+ * (write after read, write after write).
  *
  *     write x      a      x: writers {a}
  *     read x       b      b waits for a           x: writers {a}, readers {b}
  *     write x      c      c comes after a and b   x: writers {c}
  *
- * What communication writes is *pending* until somebody waits for it: what is computed meanwhile
- * does not see it and goes on.  A wait in the program (orrery.wait) makes the stream of computation
- * wait, as in PyTorch: what is computed afterwards comes after what was waited for, used or not.
- * That is a *fence*; of a received message, the fence also comes after all that was computed
- * before, which is what keeps the order of a pipeline's schedule. A node behind a fence needs no
- * edge to it when something that it waits for is behind it too: `epoch` is the number of the last
- * fence that a node is behind.  wait_tensor is about its value alone.
+ * The output of communication is *pending* until it is waited for: computation in the meantime does
+ * not see it.  A wait in the program (orrery.wait) blocks the compute stream, as in PyTorch: later
+ * computation comes after what was waited for, used or not. That is a *fence*; for a received
+ * message, the fence also comes after all earlier computation, which preserves the order of a
+ * pipeline's schedule. A node after a fence needs no edge to it if one of its dependencies is after
+ * it too: `epoch` is the number of the last fence before a node.  wait_tensor affects its value
+ * only.
  *
- * FSDP copies parameters into the buffer of an all-gather on a stream of its own, and does so once
- * the gathering before is copied out: such a copy is part of the all-gather, which comes after that
- * copy, beside the computation meanwhile.
+ * FSDP copies parameters into the buffer of an all-gather on a separate stream, once the all-gather
+ * before is copied out: such a copy is part of the all-gather, which follows that copy-out and
+ * overlaps the computation.
  *
- * Cost: near linear.  A storage with LIST_MOST writers or readers or more gets a computation that
- * comes after all the others: they are one stream anyway.  Communication stays apart, or computing
- * into one part of a flat buffer would wait for the collectives of the others; only beyond
- * TALK_MOST is it given up. */
+ * Cost: near linear.  At LIST_MOST writers or readers of a storage, computation is collapsed into
+ * its last node: it is one stream anyway.  Communication stays separate, or computing into one part
+ * of a flat buffer would wait for the collectives of the others; it is collapsed only beyond
+ * TALK_MOST. */
 #include "fx_impl.h"
 
 #include "base/memory/buffer.h"
@@ -35,13 +35,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* ==== what each captured call is: computation with its cost, communication with its size,
- * a wait, or nothing.
+/* ==== the role of each captured call: computation with its cost, communication with its size, a
+ * wait, or nothing.
  *
  * Communication is known by its name, namespace.name.overload as PyTorch's dispatcher spells it;
  * the table has the forms for one tensor, for lists and for flat buffers ("base", "coalesced").  A
- * size is what a rank has before the collective, whatever the kind (docs/design/collectives.md):
- * the tensors it gives, of a scatter n times what it gets. All else is for the table of operator
+ * size is what a rank has before the collective, of any kind (docs/design/collectives.md): its
+ * inputs, of a scatter n times its output. Everything else is left to the table of operator
  * costs. */
 
 /* ---- names ---- */
@@ -68,11 +68,11 @@ static op_name name_of(orr_str text)
     return n;
 }
 
-/* What is known of a name, once for each entry of "ops". */
+/* What a name tells, once per entry of "ops". */
 typedef struct op_kind {
     uint8_t role; /* FX_COMPUTE: see the table of costs */
     uint8_t collective;
-    bool is_fresh; /* writes what it does not read */
+    bool is_fresh; /* does not read what it writes */
     bool is_copy_in, is_copy_out;
     operator_name name;
     const operator_row *row; /* of the table of costs; NULL: none */
@@ -118,7 +118,7 @@ static const struct {
     {"wait_tensor", FX_WAIT_VALUE, 0},
 };
 
-/* Operators that list what they write among their inputs, but do not look at it. */
+/* Operators that list their outputs among the inputs without reading them. */
 static bool is_fresh(const op_name *n)
 {
     static const char *const names[] = {"copy_",
@@ -176,13 +176,12 @@ static uint64_t tensor_bytes(const fx_graph *g, const fx_tensor *t)
 {
     const uint64_t *shape = fx_shape(g, t);
     uint64_t bytes = t->element_bytes ? t->element_bytes : 1;
-    for (uint8_t d = 0; d < t->rank; d++) /* fx_check saw that it fits, zeros apart */
+    for (uint8_t d = 0; d < t->rank; d++) /* fits: checked by fx_check, except for zeros */
         bytes = shape[d] ? bytes * shape[d] : 0;
     return bytes;
 }
 
-/* The bytes of its storage that it can reach, from *first to *end; true: all between belongs
- * to it. */
+/* The bytes of its storage it can reach, *first to *end; true: without gaps. */
 static bool extent(const fx_graph *g, const fx_tensor *t, uint64_t *first, uint64_t *end)
 {
     const uint64_t *shape = fx_shape(g, t), *stride = fx_stride(g, t);
@@ -232,8 +231,7 @@ static bool writes_tensor(const caller *k, const fx_node *n, uint32_t tensor)
     return k->written_by[tensor] == (size_t)(n - k->g->nodes) + 1;
 }
 
-/* What a rank gives: its inputs, without those that are only written; in place it is all of
- * them. */
+/* The input bytes of a rank, without write-only inputs; in place, all of them. */
 static uint64_t given_bytes(const caller *k, const fx_node *n)
 {
     const uint32_t *in = fx_in(k->g, n);
@@ -275,7 +273,7 @@ static operator_tensor tensor_for_cost(const fx_graph *g, uint32_t number)
                              .element_bytes = t->element_bytes};
 }
 
-/* Figures end at the most there is; a step that gets there has shapes that no machine holds. */
+/* Figures saturate; a step that gets there has shapes that fit no machine. */
 static orr_code check_figures(const caller *k, const fx_node *n, const fx_call *c, orr_error *err)
 {
     const orr_str op = fx_text(k->g, FX_OPS, n->op);
@@ -333,7 +331,7 @@ static orr_code price(caller *k, const fx_node *n, fx_call *call, orr_error *err
                                    .equation = fx_equation(n)};
     const operator_cost cost = orr__operator_cost_of(&call_of, &kind->name, kind->row);
     call->role = cost.kind == OPERATOR_FREE ? FX_FOLD : FX_COMPUTE;
-    /* Communication that the table above does not have is as unknown as any operator. */
+    /* Communication missing from the table above is as unknown as any operator. */
     call->is_unknown = cost.kind == OPERATOR_UNKNOWN || cost.kind == OPERATOR_COLLECTIVE;
     call->flops = cost.flops;
     call->vector_work = cost.vector_work;
@@ -381,12 +379,12 @@ static orr_code call_communication(
     if (code || kind->role != FX_COLLECT)
         return code ? code : check_message(k, i, kind->role, err);
     if (k->c->groups[n->group].count == 1)
-        call->role = FX_FOLD; /* alone in its group: there is nothing to do */
+        call->role = FX_FOLD; /* alone in its group: nothing to do */
     return ORR_OK;
 }
 
-/* Which inputs are looked at: all, except those that are only written.  A collective in
- * place, which has no others, looks at them nevertheless. */
+/* Marks the inputs that are read: all except write-only ones.  An in-place collective, which has no
+ * others, reads them. */
 static void mark_reads(const caller *k, size_t i, const fx_call *call)
 {
     const fx_node *n = &k->g->nodes[i];
@@ -477,12 +475,12 @@ typedef struct touch {
 } touch;
 
 typedef struct cell {
-    uint32_t writers, readers; /* lists of touches, the last first */
+    uint32_t writers, readers; /* lists of touches, most recent first */
     uint32_t writer_count, reader_count;
 } cell;
 
 typedef struct fence {
-    uint32_t id, number; /* 0: none yet; numbers count from 1, over all streams */
+    uint32_t id, number; /* 0: none yet; numbered from 1, over all streams */
 } fence;
 
 struct fx_values {
@@ -492,17 +490,17 @@ struct fx_values {
     touch *touches;
     size_t touch_count, touch_room;
     uint32_t unused; /* a list of touches */
-    uint32_t *seen;  /* of each id: 1 + the last node that waits for it */
+    uint32_t *seen;  /* per id: 1 + the last node that waits for it */
     uint32_t *epoch, *fence;
     uint32_t *stream_of; /* of communication, 1 + its stream; 0: of computation */
     bool *is_receive;
-    fence *waited; /* of each stream: the last communication that was waited for */
+    fence *waited; /* per stream: the last communication waited for */
     size_t waited_count, waited_room;
     uint32_t fence_count;
     uint32_t last_compute, fenced_compute;
     uint32_t last_copy_out;
-    bool has_copied_in; /* the next collective is the all-gather of what was copied in */
-    uint32_t node;      /* 1 + the one that is looked at */
+    bool has_copied_in; /* the next collective is the all-gather of the copied parameters */
+    uint32_t node;      /* 1 + the current node */
     uint32_t node_epoch;
     fx_deps deps;
     bool failed;
@@ -569,7 +567,7 @@ static void push(fx_values *v, uint32_t *list, uint32_t *count, touch t)
     ++*count;
 }
 
-/* Takes out what *link leads to. */
+/* Removes the element *link refers to. */
 static void drop(fx_values *v, uint32_t *link, uint32_t *count)
 {
     const uint32_t at = *link;
@@ -595,7 +593,7 @@ static bool covers(const touch *a, const touch *b)
     return a->first <= b->first && b->end <= a->end;
 }
 
-/* ---- what a node waits for ---- */
+/* ---- dependencies of a node ---- */
 
 static bool add_dep(fx_values *v, uint32_t id, bool is_data)
 {
@@ -631,7 +629,7 @@ static cell *cell_of(const fx_values *v, uint32_t tensor)
     return &v->cells[v->g->tensors[tensor].storage];
 }
 
-/* Computation does not see what is pending; communication that follows in the same stream does. */
+/* Computation does not see pending data; later communication of the same stream does. */
 static void read_tensor(fx_values *v, uint32_t tensor, uint32_t id, bool sees_pending)
 {
     cell *c = cell_of(v, tensor);
@@ -651,7 +649,7 @@ static void note_reader(fx_values *v, uint32_t tensor, uint32_t id)
     push(v, &c->readers, &c->reader_count, touch_of(v, tensor, id, &is_dense));
 }
 
-/* How much a write takes the place of: what it covers, all computation, or everything. */
+/* What a write replaces: what it covers, all computation, or everything. */
 typedef enum reach { COVERED, COMPUTED, ALL } reach;
 
 static reach reach_of(const cell *c, bool talks)
@@ -662,7 +660,7 @@ static reach reach_of(const cell *c, bool talks)
     return count >= LIST_MOST && !talks ? COMPUTED : COVERED;
 }
 
-/* Everything in the list that meets t comes before this node; what t covers is forgotten. */
+/* Everything in the list that overlaps t comes before this node; what t covers is removed. */
 static void come_after(
     fx_values *v, uint32_t *list, uint32_t *count, const touch *t, bool forgets, reach far)
 {
@@ -685,7 +683,7 @@ static void write_tensor(fx_values *v, uint32_t tensor, uint32_t id, bool is_pen
     touch t = touch_of(v, tensor, id, &is_dense);
     const reach far = reach_of(c, is_pending);
     t.is_pending = is_pending;
-    /* What is pending hides nothing yet, so the writers before it stay. */
+    /* Pending data hide nothing yet, so earlier writers stay. */
     come_after(v, &c->readers, &c->reader_count, &t, is_dense, far);
     come_after(v, &c->writers, &c->writer_count, &t, is_dense && !is_pending, far);
     if (far != COVERED) {
@@ -695,7 +693,7 @@ static void write_tensor(fx_values *v, uint32_t tensor, uint32_t id, bool is_pen
     push(v, &c->writers, &c->writer_count, t);
 }
 
-/* Operators in place return what they wrote. */
+/* In-place operators return what they wrote. */
 static bool is_written(const fx_values *v, uint32_t tensor, uint32_t id)
 {
     const cell *c = cell_of(v, tensor);
@@ -727,8 +725,8 @@ static void put_fence(fx_values *v, uint32_t id)
         v->fence[id] = v->fence_count;
 }
 
-/* What was pending in the bytes of the tensor has arrived now, and hides what it was written over.
- * A tensor without elements stands for all of its storage: nothing else would end what it began. */
+/* Pending data in the tensor's bytes have arrived, and hide what they overwrote. A tensor without
+ * elements means its whole storage: nothing else would complete it. */
 static void settle(fx_values *v, uint32_t tensor, bool is_fence)
 {
     cell *c = cell_of(v, tensor);
@@ -758,8 +756,7 @@ static void wait_for(fx_values *v, const fx_node *n)
         settle(v, fx_in(v->g, n)[k], true);
 }
 
-/* Outputs with a storage of their own have the writers of the inputs that are looked at: the first
- * the first's and so on. */
+/* Outputs with their own storage inherit the writers of the inputs that are read, in order. */
 static void pass_on(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n), *out = fx_out(v->g, n);
@@ -785,8 +782,8 @@ static void pass_on(fx_values *v, const fx_node *n)
     }
 }
 
-/* The all-gather that follows reads the buffer and waits for all of them: there is a writer for
- * each parameter. */
+/* The all-gather that follows reads the buffer and waits for all copies: one writer per
+ * parameter. */
 static void copy_in(fx_values *v, const fx_node *n)
 {
     const uint32_t *in = fx_in(v->g, n);
@@ -810,7 +807,7 @@ static void wait_for_value(fx_values *v, const fx_node *n)
     pass_on(v, n);
 }
 
-/* Computation behind a fence: it comes after those that nothing it waits for is behind. */
+/* Computation after a fence waits for it, unless one of its dependencies is after it. */
 static void respect_fences(fx_values *v)
 {
     const uint32_t epoch = v->node_epoch;
@@ -824,7 +821,7 @@ static void respect_fences(fx_values *v)
     v->node_epoch = v->fence_count;
 }
 
-/* ---- one node after the other ---- */
+/* ---- nodes in order ---- */
 
 static void visit(fx_values *v, const fx_node *n, const fx_call *call, uint32_t id)
 {
@@ -877,7 +874,7 @@ orr_code fx_values_next(fx_values *v,
     else if (call->is_copy_in)
         copy_in(v, n);
     else if (call->role == FX_FOLD && (n->is_view || n->group != FX_NONE))
-        pass_on(v, n); /* an allocation has nothing to pass on, whatever it takes its shape from */
+        pass_on(v, n); /* an allocation passes nothing on, wherever its shape comes from */
     if (id) {
         visit(v, n, call, (uint32_t)id);
         add_dep(v, (uint32_t)after, false);
@@ -897,19 +894,18 @@ orr_code fx_values_next(fx_values *v,
     return v->failed ? orr_no_memory(err) : ORR_OK;
 }
 
-/* ==== what a device holds while the step runs: which values are alive when.
+/* ==== device memory during the step: liveness of values.
  *
- * A value lives from the node that makes it to the last that uses it; one that nobody makes was
- * there before.  Writing all of a storage without reading it begins a new value, so a buffer that
- * is filled again counts only while what is in it is needed (sharded parameters are freed between
- * their uses in this way).  Parameters, buffers and the optimizer's state are always there.  This
- * is the least that is possible; a program that keeps a name for something longer holds more.
- * Gradients are what the optimizer reads and neither keeps nor makes.  Cost: linear. */
+ * A value lives from its definition to its last use; one without a definition existed before.
+ * Overwriting a whole storage starts a new value, so a reused buffer counts only while its contents
+ * are needed (sharded parameters are freed between their uses in this way).  Parameters, buffers
+ * and optimizer state are always alive.  This is a lower bound; a program that keeps a reference
+ * longer holds more. Gradients are what the optimizer reads and neither keeps nor makes.  Cost:
+ * linear. */
 
 enum { BEFORE = 0 }; /* node i is moment i + 1; moment 0 is before the step */
 
-/* There is one for each value: small, as memory that is touched first costs more than what is done
- * with it. */
+/* One per value: small, because the first touch of memory costs more than the work on it. */
 typedef struct range {
     uint32_t storage;
     uint32_t from, to; /* moments, both included; a graph has less than 2^32 - 1 nodes */
@@ -918,7 +914,7 @@ typedef struct range {
 typedef struct life {
     uint64_t bytes;
     uint32_t from, to;
-    uint32_t same_as; /* a storage that is this one under another number */
+    uint32_t same_as; /* an alias of this storage */
     bool is_live, is_gradient, is_made_by_optimizer;
 } life;
 
@@ -934,7 +930,7 @@ static uint32_t root_of(liveness *l, uint32_t s)
 {
     life *lives = l->lives;
     while (lives[s].same_as != s) {
-        lives[s].same_as = lives[lives[s].same_as].same_as; /* the next way is half as long */
+        lives[s].same_as = lives[lives[s].same_as].same_as; /* path halving */
         s = lives[s].same_as;
     }
     return s;
@@ -988,7 +984,7 @@ static bool make(liveness *l, uint32_t tensor, uint32_t moment, const fx_node *n
     return true;
 }
 
-/* A view, a wait: outputs with storages of their own are the input under another number. */
+/* A view, a wait: outputs with their own storages are aliases of the input. */
 static void rename_outputs(liveness *l, const fx_node *n)
 {
     const uint32_t *in = fx_in(l->g, n), *out = fx_out(l->g, n);
@@ -1026,7 +1022,7 @@ static bool live_through(liveness *l, size_t i)
     return is_fine;
 }
 
-/* What the caller gets is held until the end. */
+/* Results are alive until the end. */
 static void hold_results(liveness *l)
 {
     for (uint32_t s = 0; s < l->g->storage_count; s++) {
@@ -1047,7 +1043,7 @@ static void init_lives(liveness *l)
         total += g->storages[s].bytes;
     }
     for (size_t t = 0; t < g->tensor_count;
-         t++) { /* seen first when it was freed: as large as its tensors */
+         t++) { /* first seen when freed: as large as its tensors */
         life *v = &l->lives[g->tensors[t].storage];
         const uint64_t bytes = tensor_bytes(g, &g->tensors[t]);
         uint64_t first, end;
@@ -1082,7 +1078,7 @@ static uint64_t kept_bytes(const liveness *l)
     return sum;
 }
 
-/* held[i]: differences first, then their sums. */
+/* held[i]: differences first, then prefix sums. */
 static size_t sum_up(const liveness *l, uint64_t *held)
 {
     const size_t count = l->g->node_count;

@@ -2,9 +2,9 @@
 /* json_repaint.c - valid JSON text in Python's layout, without a tree.
  *
  * A linked trace is four times the size of its host trace, most of it the nodes' texts in another
- * layout, in another order, and some of them several times.  So a node stays where it lies in the
- * mapped file and its bytes go straight to the output.  The text was checked when it was first
- * read: nothing is checked again here, and nothing after the value is looked at.
+ * layout, in another order, and some of them several times.  So a node stays in the mapped file and
+ * its bytes go straight to the output.  The text was validated when it was first read: nothing is
+ * checked again here, and nothing after the value is read.
  * Cost: one pass over the bytes; strings without escapes are copied whole. */
 #include "json_repaint.h"
 
@@ -32,8 +32,8 @@ const char *repaint_space(const char *p)
 
 /* ---- strings ---- */
 
-/* Behind the closing quote of the string that begins at p. No bounds are looked at, here and below:
- * the text was read whole before, so every string has its quote. */
+/* The end of the string that begins at p, after its quote. No bounds are checked, here and below:
+ * the text was validated before, so every string has its quote. */
 static const char *string_end(const char *p)
 {
     for (p++; *p != '"'; p++) {
@@ -81,7 +81,7 @@ static void put_character(orr_buf *to, uint32_t c)
     put_unit(to, 0xDC00 + ((c - 0x10000) & 0x3FF));
 }
 
-/* What stands at p and cannot be copied: an escape, or a character that is not ASCII. */
+/* At p: an escape, or a non-ASCII character, which cannot be copied verbatim. */
 static const char *put_special(orr_buf *to, const char *p, const char *end)
 {
     if (*p != '\\') {
@@ -192,8 +192,7 @@ const char *repaint_value(orr_buf *to, const char *p, uint32_t depth)
     }
 }
 
-/* Past a value. Brackets are counted without looking which kind they are, which valid text
- * allows. */
+/* Skips a value. Brackets are counted regardless of kind, which is enough for valid text. */
 static const char *skip_value(const char *p)
 {
     bool is_real;
@@ -271,8 +270,8 @@ const char *repaint_object(
             p = put_member(to, p, depth, &is_first);
             continue;
         }
-        /* A key that the file has twice is replaced where it stands first, and the second one is
-         * left out: readers differ in which of two they believe. */
+        /* A duplicate key is replaced at its first occurrence, and the second one is dropped:
+         * readers differ in which of two they use. */
         if (!o->is_written)
             put_override(to, depth, o, &is_first);
         p = skip_value(repaint_space(repaint_space(behind) + 1));
@@ -291,7 +290,7 @@ orr_json_writer repaint_override_begin(repaint_overrides *v, orr_buf *values, co
 {
     orr_json_writer j;
     v->of[v->count] = (repaint_override){.key = key};
-    /* An offset, not a pointer: the values share one buffer, which moves when it grows. */
+    /* An offset, not a pointer: the values share one buffer, which may be reallocated. */
     v->from[v->count++] = values->len;
     orr_json_writer_init(&j, values, &(orr_json_style){.ascii = true});
     return j;

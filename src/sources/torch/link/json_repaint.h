@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_repaint.h - JSON text that is known to be valid, written again as Python's
- * json.dump(indent=4) does: four spaces a level, ASCII only, numbers in their shortest form, keys
- * in the order they have. */
+/* json_repaint.h - reformats valid JSON like Python's json.dump(indent=4): four spaces per level,
+ * ASCII only, numbers in shortest form, keys in their order. */
 #ifndef ORR_PYTORCH_JSON_REPAINT_H
 #define ORR_PYTORCH_JSON_REPAINT_H
 
@@ -12,8 +11,8 @@
 /* The value at p, inside of `depth` containers; returns the place after it. */
 const char *repaint_value(orr_buf *to, const char *p, uint32_t depth);
 
-/* Another value for a key: JSON text, as it is to be written.  In the object its place is that of
- * the key; a key that the object does not have is added at the end. */
+/* A replacement value for a key: JSON text, verbatim.  It takes the position of the key; a key that
+ * the object lacks is appended. */
 typedef struct repaint_override {
     const char *key;
     orr_str value;
@@ -24,8 +23,8 @@ typedef struct repaint_override {
 const char *repaint_object(
     orr_buf *to, const char *p, uint32_t depth, repaint_override *overrides, size_t count);
 
-/* Overrides whose values are written one after the other into one buffer.  They are noted as
- * offsets, since it moves as it grows; finish makes texts of them, before repaint_object. */
+/* Overrides whose values are written consecutively into one buffer.  They are stored as offsets,
+ * since it may be reallocated; finish turns them into texts, before repaint_object. */
 enum { REPAINT_OVERRIDES = 32 };
 typedef struct repaint_overrides {
     repaint_override of[REPAINT_OVERRIDES];

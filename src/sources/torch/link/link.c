@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.c - the steps of a link: both files are read and matched, then dependencies are found.
+/* link.c - the steps of linking: read and match both files, then find dependencies.
  *
- * Memory: the files are mapped, or unpacked when compressed; beside them a record for each event
- * and node. */
+ * Memory: the files are mapped, or decompressed; plus a record per event and node. */
 #include "json_repaint.h"
 #include "link_impl.h"
 
@@ -10,12 +9,12 @@
 
 #include <stdlib.h>
 
-/* ==== the linked trace as JSON in the form that chakra_trace_link writes, with everything
- * that is in it (docs/format/linked.md).
+/* ==== the linked trace as JSON in the form that chakra_trace_link writes, with additional facts
+ * (docs/format/linked.md).
  *
- * A node of the host trace is written as it stands in its file, with more keys; any other in the
- * same form.  What the old form has no key for has one of its own: `wait_dur`, facts of a
- * collective, and sync_dep on device nodes for streams that wait for each other.
+ * A node of the host trace is copied from its file, with more keys; others have the same form.
+ * Facts without a key in the old format get new ones: `wait_dur`, facts of a collective, and
+ * sync_dep on device nodes for streams that wait for each other.
  * Cost: linear in the output, of which never more than a piece is in memory. */
 
 enum { PIECE = 1 << 20 };
@@ -23,8 +22,7 @@ enum { PIECE = 1 << 20 };
 typedef struct writer {
     const orr_link *l;
     orr_output *out;
-    /* buf: text that is not yet in the file; values: those that the node in hand gets beside or
-     * instead of its own */
+    /* buf: text not yet written; values: additional or replaced values of the current node */
     orr_buf buf, values;
     linked_edge *edges; /* by the node that waits */
     size_t next_edge;   /* the first that no node was given yet */
@@ -68,8 +66,7 @@ static void add_text_if(writer *w, repaint_overrides *v, const char *key, orr_st
         add_str(w, v, key, s);
 }
 
-/* -1 stands for what the profiler did not record: it gets no key, for a reader would take it for a
- * size or a rank. */
+/* -1 means not recorded: it gets no key, since a reader would take it for a size or a rank. */
 static void add_number_if(writer *w, repaint_overrides *v, const char *key, int64_t n)
 {
     if (n != -1)
@@ -78,7 +75,7 @@ static void add_number_if(writer *w, repaint_overrides *v, const char *key, int6
 
 /* ---- one node ---- */
 
-/* Facts that are attributes of the node in the host trace already are not said twice. */
+/* Facts that are already attributes of the host node are not repeated. */
 static void add_comm(writer *w, repaint_overrides *v, const linked_node *n)
 {
     const orr_linked *d = w->l->linked;
@@ -99,8 +96,8 @@ static void add_comm(writer *w, repaint_overrides *v, const linked_node *n)
     add_number_if(w, v, "comm_seq", c->sequence);
 }
 
-/* Edges are sorted by the node that waits and nodes are written by ascending id, so the two lists
- * are walked side by side. */
+/* Edges are sorted by the waiting node and nodes are written by ascending id, so the two lists are
+ * merged. */
 static void add_edges(writer *w, repaint_overrides *v, uint64_t id)
 {
     const orr_linked *d = w->l->linked;
@@ -199,8 +196,8 @@ static void write_node(writer *w, const linked_node *n)
     add_comm(w, &v, n);
     add_edges(w, &v, n->id);
     repaint_override_finish(&v, &w->values);
-    /* The text of the host trace is mapped whole: its node is read from where it stands, however
-     * far that is from the node before. */
+    /* The text of the host trace is mapped as a whole: its node is read in place, however far that
+     * is from the previous one. */
     const char *text = is_plain ? plain_node : (const char *)w->l->linked->text.ptr + n->byte;
     repaint_object(&w->buf, text, 2, v.of, v.count);
     if (w->buf.len > PIECE)
@@ -219,7 +216,7 @@ static int by_target(const void *a, const void *b)
     return (int)x->kind - (int)y->kind;
 }
 
-/* By kind, too, so that the bytes do not depend on the order in which edges were found. */
+/* By kind too, so that the output does not depend on the order in which edges were found. */
 static bool sort_edges(writer *w)
 {
     const orr_linked *d = w->l->linked;
@@ -299,8 +296,8 @@ static orr_code write_json(const orr_link *l, const char *path, orr_error *err)
     orr_code code = sort_edges(&w) ? orr_output_open(path, &w.out, err) : orr_no_memory(err);
     if (!code) {
         write_document(&w);
-        /* A buffer without memory drops what is put in and remembers that it did, so it is asked
-         * once, before the file gets its name. */
+        /* A buffer without memory drops its input and remembers the failure, so it is checked once,
+         * before the file is committed. */
         if (w.buf.failed || w.values.failed) {
             orr_output_discard(w.out);
             code = orr_no_memory(err);
@@ -331,7 +328,7 @@ static orr_code open_source(source *f, orr_error *err)
     return code ? code : orr_json_open(orr_input_bytes(f->input), f->path, &f->json, err);
 }
 
-/* The file is given back before anything is made of it: of a trace of gigabytes only the records
+/* The file is closed before anything is derived from it: of a trace of gigabytes only the records
  * stay. */
 orr_code link_read_device(orr_link *l, orr_error *err)
 {
@@ -345,8 +342,8 @@ orr_code link_read_device(orr_link *l, orr_error *err)
     return code;
 }
 
-/* Only what chakra_trace_link reads; our own reader goes by the form of a node and takes any
- * schema. */
+/* Only the schemas read by chakra_trace_link; our own reader goes by the form of a node and accepts
+ * any schema. */
 bool link_knows_schema(orr_str s)
 {
     static const char *const known[] = {
@@ -378,19 +375,19 @@ static orr_code read_linked_host(orr_link *l, orr_error *err)
     return ORR_OK;
 }
 
-/* The steps, each of which needs the one before:
+/* The steps, each of which needs the previous one:
  *
- *     link_read_device     events as records; what cannot be read is counted
+ *     link_read_device     events as records; unreadable ones are counted
  *     link_sort            by time, counted from the first event so that doubles hold it exactly
- *     link_pick_step       of several steps one; before times, so that they are those of the step
- *     link_time            operators by thread, and what each took without those inside
- *     link_find_waits      who waited for the device, as recorded or as the calls tell
- *     link_guess_streams   which streams waited for each other, where that was not recorded
+ *     link_pick_step       selects one of several steps, before times are computed
+ *     link_time            operators by thread, and their self times
+ *     link_find_waits      what waited for the device, as recorded or inferred from calls
+ *     link_guess_streams   infers which streams waited for each other, if not recorded
  *     link_merge           host nodes and events as one list of nodes with edges
  *
- * Events are cut before waits are looked for, and waits are found on events, not on nodes: a wait
- * is between a call and a kernel, and calls do not become nodes.  A host trace alone is already
- * what linking makes, nodes without times. */
+ * Events are selected before waits are searched, and waits are found on events, not on nodes: a
+ * wait is between a call and a kernel, and calls do not become nodes.  A host trace alone is
+ * already a linked trace, of nodes without times. */
 static orr_code link_ours(orr_link *l, orr_error *err)
 {
     if (!l->host_path && !l->device_path)

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_align.c - host nodes and operators paired by their names, for traces without record-function
- * ids.
+/* link_align.c - pairs host nodes and operators by name, for traces without record-function ids.
  *
- * Profilers before 2024 did not write them.  Both traces have the operators of a thread in the
- * order in which they started, the outer before the inner; only one or the other may lack a few:
+ * Profilers before 2024 did not write them.  Both traces have the operators of a thread in order of
+ * start, outer before inner; but either may lack a few:
  *
  *     host      step  linear  t  addmm  relu  ...        ids ascend
- *     device          linear  t  addmm  relu  ...        time goes on; "step" is passed over
+ *     device          linear  t  addmm  relu  ...        in time order; "step" is skipped
  *
- * So the two rows of a thread are aligned: the longest row that is in both, by Myers' O(ND)
- * algorithm.  Where rows differ in more than EDITS places they are cut at runs of names that occur
- * once in each, and what is left of that is walked in step, with a short look ahead.
+ * So the two sequences of a thread are aligned: the longest common subsequence, by Myers' O(ND)
+ * algorithm.  If they differ in more than EDITS places they are cut at runs of names that are
+ * unique in both (anchors), and the rest is matched greedily with a short lookahead.
  *
- * Old clocks have whole microseconds, so operators often start together.  Then either the file says
- * which was first, or the longer one is the caller; the order that fits the host better is taken,
- * and kept.  What is still without a partner is paired below operators that have one.
+ * Old clocks have whole microseconds, so operators often start together.  Then either the file has
+ * them in order, or the longer one is the caller; the order that fits the host better is used, and
+ * kept.  Unpaired operators are then paired below operators that have a partner.
  *
  * Threads are paired by the names they have in common.
- * Cost: linear in the rows, times EDITS at most where they differ. */
+ * Cost: linear in the sequences, times EDITS at most where they differ. */
 #include "link_impl.h"
 
 #include "base/arithmetic.h"
@@ -27,12 +26,12 @@
 
 enum { EDITS = 512, REACH = 32, LEVELS = 3, NO_TOKEN = UINT32_MAX, PAIRS_MAX = 1 << 20 };
 
-/* ==== two rows ==== */
+/* ==== two sequences ==== */
 
 typedef struct rows {
     const uint32_t *a, *b;
-    uint32_t *partner; /* of a: place in b, or LINK_NONE */
-    uint32_t *trace;   /* of Myers: how far each diagonal came, for each number of edits */
+    uint32_t *partner; /* of a: index in b, or LINK_NONE */
+    uint32_t *trace;   /* of Myers: how far each diagonal reached, per number of edits */
     size_t trace_room;
     bool failed; /* out of memory */
 } rows;
@@ -42,8 +41,8 @@ typedef struct part {
     uint32_t a0, a1, b0, b1;
 } part;
 
-/* Names that the other trace does not have are NO_TOKEN on both sides and never agree, not even
- * with each other. */
+/* Names missing from the other trace are NO_TOKEN on both sides and never match, not even each
+ * other. */
 static bool is_same(const rows *r, uint32_t i, uint32_t k)
 {
     return r->a[i] == r->b[k] && r->a[i] != NO_TOKEN;
@@ -62,7 +61,7 @@ static void pair(rows *r, uint32_t i, uint32_t k)
 enum { NOT_REACHED = UINT32_MAX };
 
 /* A triangle: after d edits there are d + 1 diagonals. All rounds are kept, 2^17 entries for EDITS,
- * because the way back needs them. */
+ * because backtracking needs them. */
 static uint32_t *far(const rows *r, int64_t d, int64_t k)
 {
     return &r->trace[d * (d + 1) / 2 + (k + d) / 2];
@@ -73,7 +72,7 @@ static uint32_t far_before(const rows *r, int64_t d, int64_t k)
     return k < -d || k > d ? NOT_REACHED : *far(r, d, k);
 }
 
-/* Where diagonal k is entered with edit d, from one of its neighbours: `is_down` drops an entry of
+/* Where diagonal k is entered with edit d, from one of its neighbours: `is_down` skips an entry of
  * b. */
 static uint32_t enter(const rows *r, const part *p, int64_t d, int64_t k, bool *is_down)
 {
@@ -85,8 +84,8 @@ static uint32_t enter(const rows *r, const part *p, int64_t d, int64_t k, bool *
     return *is_down ? above : can_right ? left + 1 : NOT_REACHED;
 }
 
-/* What agrees costs nothing: as far as it goes. On traces of the same run this loop is nearly all
- * the time that is spent. */
+/* Follows matching entries, which cost nothing. On traces of the same run nearly all time is spent
+ * in this loop. */
 static uint32_t slide(const rows *r, const part *p, uint32_t x, int64_t k)
 {
     while (p->a0 + x < p->a1 && (int64_t)p->b0 + x - k < p->b1 &&
@@ -95,8 +94,8 @@ static uint32_t slide(const rows *r, const part *p, uint32_t x, int64_t k)
     return x;
 }
 
-/* From the far corner back: which neighbour each diagonal was entered from is worked out again,
- * since storing it would double the memory and the answer is a comparison. */
+/* Backtracks from the far corner: the neighbour each diagonal was entered from is recomputed, since
+ * storing it would double the memory and it is just a comparison. */
 static void walk_back(rows *r, const part *p, int64_t d)
 {
     int64_t x = p->a1 - p->a0, y = p->b1 - p->b0;
@@ -113,7 +112,7 @@ static void walk_back(rows *r, const part *p, int64_t d)
     }
 }
 
-/* False: more than EDITS, or out of memory. Time and memory grow with the square of the edits. Rows
+/* False: more than EDITS, or out of memory. Time and memory are quadratic in the edits. Sequences
  * of one run differ in a few dozen places (annotations, operators of the profiler itself); more
  * than EDITS means that parts are missing, which anchors handle better. */
 static bool align_closely(rows *r, const part *p)
@@ -137,11 +136,11 @@ static bool align_closely(rows *r, const part *p)
     return false;
 }
 
-/* ---- in step, with a look ahead ---- */
+/* ---- greedy, with lookahead ---- */
 
-/* On to the nearest places that agree, by how much is passed over in both together. The last
- * resort, where names repeat so much that nothing is unique. Nearest first keeps a slip local: the
- * rows fall into step again after it. */
+/* Advances to the nearest matching entries, by the total number skipped in both. The last resort,
+ * if names repeat so much that nothing is unique. Nearest first keeps a mismatch local: the
+ * sequences resynchronise after it. */
 static bool look_ahead(const rows *r, const part *p, uint32_t *i, uint32_t *k)
 {
     for (uint32_t sum = 0; sum <= REACH; sum++) {
@@ -168,20 +167,20 @@ static void align_in_step(rows *r, const part *p)
 
 typedef struct anchor {
     uint32_t i, k;
-    uint32_t before; /* the anchor before it in the best row that ends here */
+    uint32_t before; /* its predecessor in the best chain that ends here */
 } anchor;
 
 /* How long a run must be; shorter ones are tried inside. */
 static const uint32_t run_of_level[LEVELS] = {12, 5, 2};
 
-/* Runs are compared by a hash alone. Two that collide make one anchor wrong at most, and is_same of
- * its first name catches nearly all of those. */
+/* Runs are compared by hash alone. A collision makes at most one anchor wrong, and is_same of its
+ * first name catches nearly all of those. */
 static uint64_t run_key(const uint32_t *row, uint32_t length)
 {
     return orr_hash_bytes(row, length * sizeof *row, 0);
 }
 
-/* Places of runs that occur once in a row; the others have LINK_NONE. */
+/* Positions of runs that occur once in a sequence; the others have LINK_NONE. */
 static orr_map *map_runs(const uint32_t *row, uint32_t from, uint32_t to, uint32_t length)
 {
     orr_map *m = orr_map_create(to - from);
@@ -213,10 +212,10 @@ static uint32_t list_anchors(rows *r, const part *p, uint32_t length, anchor *ou
     return n;
 }
 
-/* The longest row of anchors that ascends in both, linked from its end backwards; returns the end.
- * tail[t]: the anchor with the smallest k that ends an ascending row of t + 1. Patience sorting:
- * anchors come in the order of a, so the longest ascending row of their places in b is the longest
- * common one. Anchors off it are repetitions that moved. */
+/* The longest chain of anchors ascending in both, linked backwards; returns its end. tail[t]: the
+ * anchor with the smallest k that ends an ascending chain of t + 1. Patience sorting: anchors are
+ * in the order of a, so the longest increasing subsequence of their positions in b is the longest
+ * common one. Other anchors are repetitions that moved. */
 static uint32_t chain_anchors(anchor *list, uint32_t n, uint32_t *tail)
 {
     uint32_t longest = 0;
@@ -262,8 +261,8 @@ static bool align_between(rows *r, const part *p, int level)
     return has_any;
 }
 
-/* Equal ends are taken off first: most parts between anchors are equal altogether and never reach
- * Myers. */
+/* Equal prefixes and suffixes are matched first: most parts between anchors are entirely equal and
+ * never reach Myers. */
 static void align_part(rows *r, part p, int level)
 {
     while (p.a0 < p.a1 && p.b0 < p.b1 && is_same(r, p.a0, p.b0))
@@ -299,13 +298,14 @@ typedef struct aligner {
     uint32_t *row_a, *row_b, *order, *partner[2]; /* room for one thread */
 } aligner;
 
-/* Threads, processes and the like are in brackets; the device trace has none of them. */
+/* Names of threads, processes etc. are in brackets; the device trace has none of them. */
 static bool is_operator(const linked_node *n)
 {
     return n->kind == LINKED_ON_HOST && n->name.len && n->name.ptr[0] != '[';
 }
 
-/* Names become numbers once, so that aligning compares numbers: rows are gone over many times. */
+/* Names become numbers once, so that aligning compares numbers: sequences are traversed many
+ * times. */
 static orr_code number_names(aligner *x, orr_error *err)
 {
     const orr_linked *d = x->l->linked;
@@ -325,7 +325,7 @@ static orr_code number_names(aligner *x, orr_error *err)
     return has_room ? ORR_OK : orr_no_memory(err);
 }
 
-/* Host threads in the order in which they begin to work. */
+/* Host threads in order of their first node. */
 static orr_code list_hosts(aligner *x, orr_error *err)
 {
     const orr_linked *d = x->l->linked;
@@ -349,7 +349,7 @@ static orr_code list_hosts(aligner *x, orr_error *err)
     return orr_no_memory(err);
 }
 
-/* ---- which thread is which ---- */
+/* ---- pairing of threads ---- */
 
 typedef struct thread_pair {
     uint32_t host, device;
@@ -366,7 +366,7 @@ static int by_common(const void *a, const void *b)
     return x->device < y->device ? -1 : x->device > y->device;
 }
 
-/* How often a thread has each name, added to n; or, to have n clean again, all of them 0. */
+/* Adds the number of occurrences of each name in a thread to n; or resets them to 0. */
 static void count_tokens(
     const link_lists *by, uint32_t thread, const uint32_t *token_of, uint32_t *n, bool clears)
 {
@@ -377,7 +377,7 @@ static void count_tokens(
     }
 }
 
-/* As often as both have it, or a thread with a thousand views would win against the one with the
+/* The multiset intersection, or a thread with a thousand views would win against the one with the
  * same ten layers. */
 static uint32_t count_common(const aligner *x,
                              uint32_t device,
@@ -395,9 +395,9 @@ static uint32_t count_common(const aligner *x,
     return common;
 }
 
-/* All pairs, those with the most in common first; NULL: out of memory. Numbers of threads are not
- * comparable: the host counts threads as it meets them, the device writes the system's ids. What
- * they ran is. */
+/* All pairs, those with the most in common first; NULL: out of memory. Thread numbers are not
+ * comparable: the host numbers threads consecutively, the device has the system's ids. What they
+ * ran is comparable. */
 static thread_pair *rank_pairs(const aligner *x, size_t *count)
 {
     const uint32_t devices = x->l->ops.thread_count;
@@ -473,9 +473,8 @@ static orr_code align_threads(aligner *x, const thread_pair *p, orr_error *err)
     return ORR_OK;
 }
 
-/* More threads than can be compared with each other are taken in the order in which they begin. A
- * program that starts a thread for each of many tasks: comparing all with all would take longer
- * than reading the files. */
+/* Too many threads for all pairs are matched in order of their start: programs that start a thread
+ * per task, where comparing all pairs would take longer than reading the files. */
 static orr_code align_in_turn(aligner *x, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -508,11 +507,11 @@ static orr_code align_all(aligner *x, orr_error *err)
     return code;
 }
 
-/* ---- what is left, below what has a partner ---- */
+/* ---- the rest, below paired operators ---- */
 
-/* The host's word for what encloses an operator counts where the clock allows it. By name two rows
- * may be aligned right and still nest wrongly, because whole microseconds make parent and child
- * look alike: the host knows who called whom. */
+/* The host's parent of an operator counts where the clock permits. By name two sequences may be
+ * aligned correctly and still nest wrongly, because whole microseconds make parent and child
+ * indistinguishable: the host knows the call stack. */
 static uint32_t host_parent(const aligner *x, uint32_t op)
 {
     const uint32_t h = x->in->host_of[op];
@@ -526,8 +525,7 @@ static uint32_t host_parent(const aligner *x, uint32_t op)
     return in->tid == out->tid && out->ts <= in->ts && kin_end(out) >= in->ts ? parent : LINK_NONE;
 }
 
-/* Twice in all: once so that pair_below knows callers, and once more for those it has just
- * paired. */
+/* Called twice: first so that pair_below knows callers, then again for those it has just paired. */
 static void nest_thread(const aligner *x, uint32_t tid, uint8_t *is_placed)
 {
     const link_lists *by = &x->l->ops.by_thread;
@@ -542,9 +540,9 @@ static void nest_thread(const aligner *x, uint32_t tid, uint8_t *is_placed)
     }
 }
 
-/* Where both are below the same operator and have the same name, the first goes with the first.
- * Aligning works on rows of a thread; an operator that the profiler shows out of order (an autograd
- * function that ends late) is missed there, but its caller is not. */
+/* Nodes below the same operator with the same name are paired in order. Alignment works on the
+ * sequence of a thread; an operator that the profiler shows out of order (an autograd function that
+ * ends late) is missed there, but its caller is not. */
 static orr_code pair_below(aligner *x, orr_error *err)
 {
     const link_names *in = x->in;

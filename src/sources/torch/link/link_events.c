@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_events.c - the events of the device trace: in the order of time, with own durations, and
- * of several steps the one that was asked for. */
+/* link_events.c - the events of the device trace: in time order, with exclusive durations,
+ * restricted to the requested step. */
 
 #include "link_impl.h"
 
@@ -10,14 +10,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ==== things in the order of time: a radix sort by a number each, stable.
+/* ==== sorting by time: a stable radix sort.
  *
- * Why not a comparing sort: a million time stamps of some seconds differ in five or six of their
- * eight bytes, so it is that many passes over small records.
+ * Why not a comparison sort: a million timestamps of some seconds differ in five or six of their
+ * eight bytes, so it takes that many passes over small records.
  * Cost: linear. */
 
-/* A double's bits in an order that unsigned numbers have: the sign bit is turned, and of negative
- * times all others too, since their magnitude grows the other way. */
+/* An order-preserving map of a double to unsigned bits: the sign bit is flipped, and for negative
+ * times all other bits too, since their magnitude grows the other way. */
 uint64_t link_sort_key(double v)
 {
     uint64_t bits;
@@ -26,8 +26,8 @@ uint64_t link_sort_key(double v)
     return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-/* The upper bytes of time stamps of one run are all the same: such a digit would move nothing, so
- * its pass is saved. */
+/* The upper bytes of timestamps of one run are equal: such a digit would move nothing, so its pass
+ * is skipped. */
 static bool digit_is_constant(const size_t *count, size_t n)
 {
     for (unsigned d = 0; d < 256; d++) {
@@ -55,8 +55,8 @@ static bool sort_digit(const link_sort_entry *a, link_sort_entry *b, size_t n, u
     return true;
 }
 
-/* The lowest digit first and each pass stable, so what starts together stays in the order of the
- * file: later steps rely on that where the clock is too coarse to tell. */
+/* The lowest digit first and each pass stable, so events with equal starts stay in file order:
+ * later steps rely on that if the clock is too coarse. */
 const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b, size_t n)
 {
     for (unsigned shift = 0; shift < 64; shift += 8) {
@@ -69,20 +69,20 @@ const link_sort_entry *link_sort_entries(link_sort_entry *a, link_sort_entry *b,
     return a;
 }
 
-/* ==== what the clock tells about operators (chakra.md 3.3 to 3.5).
+/* ==== operators by time (chakra.md 3.3 to 3.5).
  *
- * Events are put in the order of time once; everything after it is one walk over each thread.
+ * Events are sorted by time once; everything after that is one pass over each thread.
  *
- * Exclusive durations: an operator's own time is its duration less the union of the operators
- * inside.  The chakra_trace_link looks at all that start before it ends, grandchildren too; we step
- * over what lies inside a child, since that cannot change the union:
+ * Exclusive durations: an operator's self time is its duration minus the union of the operators
+ * inside.  chakra_trace_link examines all that start before it ends, grandchildren too; we skip
+ * what lies inside a child, since that cannot change the union:
  *
  *     outer  |--------------------------------|
  *     child     |------------|    |------|
  *     inside       |--| |--|         |--|          skip[child] is the first operator not inside the child
  *
- * The sums are taken in chakra_trace_link's order, so that fractions come out to the last bit.
- * Cost: linear, but for runs of equal time stamps, which are sorted. */
+ * Sums are in chakra_trace_link's order, so that fractions are equal to the last bit. Cost: linear,
+ * except for runs of equal timestamps, which are sorted. */
 
 /* ---- lists ---- */
 
@@ -94,15 +94,16 @@ bool link_pairs_add(link_pairs *p, uint32_t item, uint32_t value)
     return true;
 }
 
-/* Why two passes over pairs and not a list for each item: items are many and most lists have one
- * entry, so one array and its beginnings cost a quarter and are walked without jumps. */
+/* Why two passes over pairs instead of a list per item: there are many items and most lists have
+ * one entry, so one array plus offsets costs a quarter of the memory and is traversed without
+ * jumps. */
 orr_code link_pairs_take(
     link_pairs *p, uint32_t items, orr_arena *a, link_lists *out, orr_error *err)
 {
     uint32_t *first = orr_arena_new(a, (size_t)items + 2, uint32_t);
     uint32_t *list = orr_arena_new(a, p->count + 1, uint32_t);
     if (first && list) {
-        /* Counted two places on, so that after filling first[i] is where list i begins. */
+        /* Counted two places on, so that after filling first[i] is the start of list i. */
         for (size_t i = 0; i < p->count; i++)
             first[p->pairs[i].item + 2]++;
         for (size_t i = 2; i < (size_t)items + 2; i++)
@@ -118,7 +119,7 @@ orr_code link_pairs_take(
 
 /* ---- order ---- */
 
-/* Where events are in order already, a look is all it costs. */
+/* Sorted input is detected in one pass. */
 static bool is_sorted(const kin_trace *k)
 {
     for (size_t i = 1; i < k->count; i++) {
@@ -128,9 +129,9 @@ static bool is_sorted(const kin_trace *k)
     return true;
 }
 
-/* Times that a double holds exactly: nanoseconds since the first event that lasts. Since 1970 there
- * are 61 bits of nanoseconds and a double has 53. A trace of some hours counted from its own
- * beginning fits, and all comparisons that follow are of plain doubles. */
+/* Makes times exact as doubles: nanoseconds since the first event with a duration. Since 1970 they
+ * need 61 bits and a double has 53. A trace of some hours relative to its own beginning fits, so
+ * that all later comparisons are of plain doubles. */
 static void rebase(kin_trace *k)
 {
     k->base_ns = INT64_MAX;
@@ -143,7 +144,7 @@ static void rebase(kin_trace *k)
         k->events[i].ts = (double)(k->events[i].start_ns - k->base_ns);
 }
 
-/* Whole microseconds of which some are not doubles: since the first, which doubles hold exactly. */
+/* Whole microseconds, some of which are not exact as doubles: relative to the first they are. */
 static void rebase_micros(kin_trace *k)
 {
     int64_t first = INT64_MAX;
@@ -189,14 +190,14 @@ orr_code link_sort(orr_link *l, orr_error *err)
 
 /* ---- exclusive durations ---- */
 
-/* A number as Python has it: an integer until a fraction touches it. */
+/* A number as in Python: an integer until combined with a fraction. */
 typedef struct number {
     double v;
     bool is_real;
 } number;
 
-/* Only chakra_trace_link's output shows the difference (3 or 3.0), but it must be carried from
- * here: nothing later knows which operand had a fraction. */
+/* Only chakra_trace_link's output shows the difference (3 or 3.0), but it must be tracked here:
+ * nothing later knows which operand had a fraction. */
 static number minus(number a, number b)
 {
     return (number){a.v - b.v, a.is_real || b.is_real};
@@ -229,15 +230,15 @@ static const kin_event *event_of(const thread *t, uint32_t k)
     return link_op(t->l, t->ops[k]);
 }
 
-/* Ends count alone: what starts later and ends no later lies inside, also where both start
+/* Only ends are compared: what starts later and ends no later lies inside, also if both start
  * together. */
 static bool lies_inside(const kin_event *inner, const kin_event *outer)
 {
     return inner->ts <= kin_end(outer) && kin_end(inner) <= kin_end(outer);
 }
 
-/* From the last to the first, so that what lies inside is known already and whole families are
- * stepped over at once: each operator is looked at a constant number of times. */
+/* From the last to the first, so that nested operators are known already and whole subtrees are
+ * skipped at once: each operator is visited a constant number of times. */
 static void find_skips(thread *t)
 {
     for (uint32_t k = t->count; k-- > 0;) {
@@ -248,8 +249,8 @@ static void find_skips(thread *t)
     }
 }
 
-/* Children may overlap where clocks are coarse, so it is the union that is taken off, one stretch
- * after the other; a child that sticks out of its parent is none and takes nothing. */
+/* Children may overlap if clocks are coarse, so their union is subtracted, one interval after the
+ * other; an operator that extends past its parent does not count as its child. */
 static number own_time(const thread *t, uint32_t k)
 {
     const kin_event *outer = event_of(t, k);
@@ -289,8 +290,8 @@ static int by_duration(const void *a, const void *b)
     return x->op < y->op ? -1 : x->op > y->op;
 }
 
-/* Operators that start together: the longer one first, since it is the caller; by other rules the
- * shorter one. */
+/* Of operators that start together: the longer one first, since it is the caller; by other rules
+ * the shorter one. */
 static void sort_runs(thread *t, run_entry *room)
 {
     const double sign = t->l->rules->shorter_first ? 1 : -1;
@@ -317,7 +318,7 @@ static orr_code negative_own(const orr_link *l, const kin_event *e, orr_error *e
 }
 
 /* Rounding of two clocks may make the parts longer than the whole. Ours is 0 then;
- * chakra_trace_link stops there, and so does this by its rules. */
+ * chakra_trace_link fails there, and so does this by its rules. */
 static orr_code thread_times(orr_link *l, thread *t, run_entry *room, orr_error *err)
 {
     sort_runs(t, room);
@@ -341,7 +342,7 @@ static orr_code exclusive_times(orr_link *l, orr_error *err)
     orr_code code = ops && skip && room ? ORR_OK : orr_no_memory(err);
     for (uint32_t i = 0; !code && i < l->ops.thread_count; i++) {
         thread t = {.l = l, .ops = ops, .skip = skip, .count = by->first[i + 1] - by->first[i]};
-        if (l->rules->shorter_first) /* the lists stay in the order of the file */
+        if (l->rules->shorter_first) /* lists stay in file order */
             memcpy(ops, by->list + by->first[i], t.count * sizeof *ops);
         else
             t.ops = by->list + by->first[i];
@@ -353,7 +354,7 @@ static orr_code exclusive_times(orr_link *l, orr_error *err)
     return code;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code list_operators(orr_link *l, orr_error *err)
 {
@@ -389,8 +390,8 @@ orr_code link_time(orr_link *l, orr_error *err)
 
 /* ---- calls ---- */
 
-/* Of several calls with one correlation the first is the launch: others are what a library did on
- * the way, under the number of its caller. */
+/* Of several calls with one correlation the first is the launch: others are nested calls of a
+ * library, with the number of their caller. */
 orr_map *link_calls(const orr_link *l)
 {
     orr_map *calls = orr_map_create(1024);
@@ -406,12 +407,11 @@ orr_map *link_calls(const orr_link *l)
     return calls;
 }
 
-/* ==== one step out of several: what the host did while ProfilerStep#N was open, and what it
- * launched then.
+/* ==== selects one step: what the host did during ProfilerStep#N, and what it launched then.
  *
- * Done on the events, before anything is made of them: what is not there needs no exception later.
- * Host nodes that belong to other steps lose their operators and then count as not measured.
- * Cost: two passes. */
+ * Done on the events, before anything is derived from them, so that later steps need no exceptions.
+ * Host nodes of other steps lose their operators and then count as not measured. Cost: two
+ * passes. */
 
 typedef struct window {
     double from, to;
@@ -428,8 +428,8 @@ static bool step_number(orr_str name, int64_t *out)
     return orr_text_i64((orr_str){hash + 1, name.len - (size_t)(hash + 1 - name.ptr)}, out);
 }
 
-/* An annotation is recorded once for each thread that runs the step, with slightly different ends:
- * the step is all of them together. */
+/* An annotation is recorded once per thread that runs the step, with slightly different ends: the
+ * step is their union. */
 static void widen(window *w, const kin_event *e)
 {
     if (!w->is_found || e->ts < w->from)
@@ -465,7 +465,7 @@ static orr_code no_such_step(const orr_link *l, const window *w, orr_error *err)
                     l->opt.step, l->device_path, w->first, w->last);
 }
 
-/* By start: what begins in a step and ends in the next belongs to the first. */
+/* By start: an operator that begins in a step and ends in the next belongs to the first. */
 static bool is_inside(const window *w, const kin_event *e)
 {
     return e->ts >= w->from && e->ts < w->to;

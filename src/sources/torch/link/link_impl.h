@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_impl.h - the state of a link, and the steps that fill it, in the order they are taken. */
+/* link_impl.h - the state of a link, and the steps that fill it, in order. */
 #ifndef ORR_PYTORCH_LINK_IMPL_H
 #define ORR_PYTORCH_LINK_IMPL_H
 
@@ -21,8 +21,8 @@ typedef struct link_lists {
     uint32_t *first, *list;
 } link_lists;
 
-/* The operators of the device trace by thread, and what time tells about them.  "Operator o" is the
- * o-th in the order of time. */
+/* The operators of the device trace by thread, with times.  "Operator o" is the o-th in time
+ * order. */
 typedef struct link_operators {
     uint32_t *event; /* of operator o */
     uint32_t count;
@@ -32,21 +32,20 @@ typedef struct link_operators {
     uint32_t thread_count;
 } link_operators;
 
-/* Something went on only when a device operation had ended. */
+/* Something continued only when a device operation had ended. */
 typedef struct link_wait {
     uint32_t from; /* event: the device operation */
-    /* event: the call of the host that returned then, or the device operation that started */
+    /* event: the host call that returned then, or the device operation that started */
     uint32_t to;
 } link_wait;
 
 /* How another program links.  Ours is in link.c. */
 typedef struct orr_rules_link {
     kin_rules read;
-    /* Of operators that start together the shorter one comes first, lists of threads keep the order
-     * of the file, and operators that take longer than the one around them are an error (chakra.md
-     * 3.4). */
+    /* Of operators that start together the shorter one comes first, lists of threads keep file
+     * order, and operators longer than the enclosing one are an error (chakra.md 3.4). */
     bool shorter_first;
-    /* those of cuda_sync events; calls and copies do not tell (chakra.md 3.6) */
+    /* those of cuda_sync events; nothing is inferred from calls and copies (chakra.md 3.6) */
     bool only_recorded_waits;
     orr_code (*link)(orr_link *l, orr_error *err);
     orr_code (*write)(const orr_link *l, const char *path, orr_error *err);
@@ -61,7 +60,7 @@ struct orr_link {
     const orr_span *host_bytes, *device_bytes; /* in memory, not in files; NULL: in files */
     const char *host_path, *device_path;
     kin_trace device;
-    orr_linked *linked; /* by our rules: first the host trace, in the end all of it */
+    orr_linked *linked; /* by our rules: first the host trace, in the end everything */
     void *other;        /* what other rules keep */
     link_operators ops;
     link_wait *waits;
@@ -72,8 +71,8 @@ struct orr_link {
 orr_code link_read_device(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 bool link_knows_schema(orr_str s);
 
-/* Numbers noted one after the other under an item, in any order; then made lists, each in the order
- * of noting. */
+/* Numbers recorded under items, in any order; then turned into lists, each in the order of
+ * recording. */
 typedef struct link_pairs {
     struct link_pair {
         uint32_t item, value;
@@ -82,7 +81,7 @@ typedef struct link_pairs {
 } link_pairs;
 
 bool link_pairs_add(link_pairs *p, uint32_t item, uint32_t value);
-/* Takes the pairs: they are gone afterwards, also on failure. */
+/* Consumes the pairs, also on failure. */
 orr_code link_pairs_take(
     link_pairs *p, uint32_t items, orr_arena *a, link_lists *out, orr_error *err) ORR_MUST_CHECK;
 
@@ -98,14 +97,14 @@ uint64_t link_sort_key(double v); /* keys in the order of the numbers */
 orr_code link_sort(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code link_time(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
-/* Only what belongs to the step that was asked for stays. */
+/* Keeps only what belongs to the requested step. */
 orr_code link_pick_step(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_waits.c: what waited for the device, and for which operation there; where it was not
- * recorded, which streams waited for which. */
+/* link_waits.c: what waited for the device, and for which operation; if not recorded, which streams
+ * waited for which. */
 orr_code link_find_waits(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 orr_code link_guess_streams(orr_link *l, orr_error *err) ORR_MUST_CHECK;
-/* link_align.c: which entries of two rows are the same, in order: partner[i] is the place in b of
- * a[i], or LINK_NONE. */
+/* link_align.c: aligns two sequences: partner[i] is the index in b that matches a[i], or
+ * LINK_NONE. */
 orr_code link_align_rows(const uint32_t *a,
                          uint32_t n,
                          const uint32_t *b,
@@ -113,7 +112,7 @@ orr_code link_align_rows(const uint32_t *a,
                          uint32_t *partner,
                          orr_error *err) ORR_MUST_CHECK;
 
-/* Host nodes and operators while they are paired: nothing is, at first. */
+/* Host nodes and operators to be paired; initially none are. */
 typedef struct link_names {
     const uint32_t *by_id; /* host nodes by ascending id */
     const orr_map *host_by_id;
@@ -122,13 +121,13 @@ typedef struct link_names {
     uint32_t *parent_op; /* operator -> operator around it */
 } link_names;
 
-/* Pairs them by name and order.  Operators that start together are put in the order that fits the
- * host's, and parent_op is set by both traces. */
+/* Pairs them by name and order.  Operators that start together are reordered to fit the host's
+ * order, and parent_op is set from both traces. */
 orr_code link_match_names(orr_link *l, const link_names *in, orr_error *err) ORR_MUST_CHECK;
-/* link_merge.c: the nodes and edges of both traces take the place of the host trace's. */
+/* link_merge.c: replaces the host trace's nodes and edges by those of both traces. */
 orr_code link_merge(orr_link *l, orr_error *err) ORR_MUST_CHECK;
 
-/* Correlation -> the first call of the runtime that has it; NULL: out of memory. */
+/* Correlation -> the first runtime call with it; NULL: out of memory. */
 orr_map *link_calls(const orr_link *l);
 
 static inline const kin_event *link_event(const orr_link *l, uint32_t i)
@@ -168,7 +167,7 @@ static inline const kin_event *link_op(const orr_link *l, uint32_t op)
  *
  * All ranks of a job, from files to a set: shared by the steps. */
 
-/* What a file is, by its first members. */
+/* The kind of a file, by its first members. */
 typedef enum link_file_kind { LINK_FILE_OTHER, LINK_FILE_HOST, LINK_FILE_DEVICE } link_file_kind;
 
 typedef struct link_file {
@@ -178,7 +177,7 @@ typedef struct link_file {
     bool is_taken;
 } link_file;
 
-/* One rank on its way. */
+/* One rank in progress. */
 typedef struct link_job_rank {
     orr_link_rank about;
     orr_link *link;
@@ -198,7 +197,7 @@ struct orr_link_job {
     uint64_t unknown;  /* ... could only be found so, and there is one rank */
 };
 
-/* When the first event of all began, in the clock of all; INT64_MAX: there is none. */
+/* The first event of all ranks, on the common clock; INT64_MAX: there is none. */
 int64_t link_job_first(const orr_link_job *job);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_job.c - all ranks of a job: files are found and paired by what is in them, ranks linked side
- * by side, clocks put in line, traces made, groups numbered once for all.
+/* link_job.c - all ranks of a job: files are found and paired by content, ranks linked in parallel,
+ * clocks aligned, traces made, groups numbered consistently.
  *
  *     files -> pairs -> links -> clocks -> traces -> groups -> set
  *               (by pid)  (threads)        (threads)
  *
- * A device trace says which rank it is; where none does, the order of names decides. */
+ * A device trace records its rank; otherwise the order of names decides. */
 #include "link_impl.h"
 
 #include "base/arithmetic.h"
@@ -24,27 +24,26 @@
 
 /* ==== process groups of a whole job, and the set that carries them.
  *
- * Every rank knows the groups it is in, by names that are its own business: mostly the same number
- * on all ranks, but a hash, or a number that means other ranks elsewhere, are possible.  In a set a
- * group has one number.
+ * Every rank knows its own groups, by local names: mostly the same number on all ranks, but
+ * possibly a hash, or a number that means other ranks elsewhere.  In a set a group has one number.
  *
- * Some back ends do not record which group a collective was in.  Comparing ranks tells: going along
- * all of them at once, what comes next on every rank and is equal is of all; where that is not so,
- * a group is looked for whose ranks all have the same next:
+ * Some back ends do not record the group of a collective.  It is inferred by comparing ranks:
+ * proceeding along all of them, a next collective that is equal on every rank is of all; otherwise
+ * a group is searched whose ranks all have the same next one:
  *
  *     rank 0   all_reduce   broadcast   all_reduce   barrier
  *     rank 1   all_reduce   broadcast   all_reduce   barrier        the third is of a group {0, 1}
  *     rank 2   all_reduce   broadcast                barrier
  *
- * Older traces name a group by its address, another one in each process, and say no more about it.
- * There names are compared by what was done under them: the same collectives of the same sizes in
- * the same order.  The number that each rank has in its group tells groups of equal doings apart:
+ * Older traces name a group by its address, which differs per process, and record nothing else
+ * about it.  There names are matched by their collectives: the same kinds and sizes in the same
+ * order.  The rank's index within its group separates groups with equal histories:
  *
  *     rank      0   1   2   3
  *     number    0   1   0   1      so there are two, {0, 1} and {2, 3}
  *
- * What fits nowhere is left as it is, for orrery check to point at. All of it is done on the calls
- * of prepared conversions, so that traces are written once, with the numbers.
+ * What cannot be matched is left unchanged, for orrery check to report. Everything works on the
+ * calls of prepared conversions, so that traces are written once, with the numbers.
  * Cost: linear in the collectives times groups that are tried. */
 
 /* A group of the job: a name and what it means. */
@@ -73,9 +72,9 @@ static bool has_group(const link_job_rank *r, orr_str name)
     return linked_find_group(r->link->linked, name);
 }
 
-/* The ranks of a group that says only how many they are.  Where as many ranks know the name as it
- * says, it is them; otherwise nothing is claimed.  A group that says no number, or as many
- * ranks as the job has, is all of them, whoever knows its name. */
+/* The ranks of a group of which only the size is known.  If exactly that many ranks know the name,
+ * these are the members; otherwise nothing is assumed.  A group without a size, or with as many
+ * ranks as the job, is that of all ranks, whoever knows its name. */
 static bool guess_ranks(const grouper *g, const linked_group *known, uint32_t *out, uint32_t *count)
 {
     const uint32_t world = g->job->rank_count;
@@ -137,20 +136,20 @@ static orr_code note_group(grouper *g, const linked_group *known, uint32_t *room
     return ORR_OK;
 }
 
-/* Number 0 means all ranks wherever traces are read; see find_parts. A number that is taken as it
- * is must fit the 32 bits that simulators have for it. */
+/* Number 0 means all ranks wherever traces are read; see find_parts. A number that is kept must fit
+ * the 32 bits that simulators have for it. */
 static bool may_have(const grouper *g, const job_group *group, uint64_t id)
 {
     return id < UINT32_MAX && (id > 0 || (group->count == g->job->rank_count && !g->has_parts));
 }
 
-/* A group whose name is a number and means one thing keeps it; the others get the next free
- * numbers. Numbers that mean the same on all ranks are kept, so that what the user sees in the
- * profiler and in the trace is the same. */
+/* A group whose name is a number with one meaning keeps it; the others get the next free numbers.
+ * Numbers that mean the same on all ranks are kept, so that profiler and trace show the same
+ * number. */
 static void number_groups(grouper *g)
 {
-    /* Two passes: the new numbers lie above every number that is kept, so that a group which is
-     * listed early cannot take one that a later group has by name. */
+    /* Two passes: new numbers are above every kept number, so that an early group cannot take one
+     * that a later group has by name. */
     uint64_t next = 1, id;
     if (!g->has_parts && !g->groups[g->world].name.len)
         g->groups[g->world].name = orr_str_of("0");
@@ -185,7 +184,7 @@ static orr_code list_groups(grouper *g)
     return ORR_OK;
 }
 
-/* The group of all ranks; one without a name when no rank knows of one. */
+/* The group of all ranks; without a name if no rank knows of one. */
 static orr_code find_world(grouper *g)
 {
     const uint32_t count = g->job->rank_count;
@@ -234,8 +233,8 @@ static void go_on(lane *l)
     }
 }
 
-/* A rank without further collectives is equal to none: it takes part in nothing more, and a group
- * that has it must not be found. */
+/* A rank without further collectives equals none: it takes part in nothing more, and a group with
+ * it must not be matched. */
 static bool is_equal(const lane *a, const lane *b)
 {
     if (a->next == a->c->call_count || b->next == b->c->call_count)
@@ -244,7 +243,7 @@ static bool is_equal(const lane *a, const lane *b)
     return x->kind == y->kind && x->bytes == y->bytes;
 }
 
-/* Kind and size, nothing else: names of operators differ between back ends, times between ranks. */
+/* Kind and size only: names of operators differ between back ends, times between ranks. */
 static bool all_equal(const lane *lanes, const uint32_t *ranks, uint32_t count)
 {
     const lane *first = &lanes[ranks ? ranks[0] : 0];
@@ -255,8 +254,8 @@ static bool all_equal(const lane *lanes, const uint32_t *ranks, uint32_t count)
     return count && first->next < first->c->call_count;
 }
 
-/* One step along all ranks; false: nothing fits. All ranks first: a collective of everybody that is
- * equal everywhere could as well be several of parts, and that is the rarer program. */
+/* One step along all ranks; false: nothing matches. All ranks first: a collective that is equal
+ * everywhere could also be several of parts, but that is the rarer program. */
 static bool step(grouper *g, lane *lanes)
 {
     const uint32_t world = g->job->rank_count;
@@ -283,7 +282,7 @@ static bool step(grouper *g, lane *lanes)
     return false;
 }
 
-/* Of one rank of a job that has groups of some ranks: which collectives are theirs? */
+/* With one rank of a job that has groups of some ranks: count the collectives of unknown group. */
 static void count_unknown(grouper *g, lane *l)
 {
     const orr_linked *d = g->job->ranks[0].link->linked;
@@ -307,22 +306,22 @@ static orr_code infer(grouper *g, lane *lanes)
     }
     if (g->job->rank_count == 1)
         count_unknown(g, lanes);
-    /* The first step that fits nowhere ends it.  Going on would need one rank to skip a call, and
-     * from then on every match would be a guess about which. */
+    /* Ends at the first step that matches nowhere.  Continuing would require one rank to skip a
+     * call, and from then on every match would be a guess. */
     while (g->job->rank_count > 1 && step(g, lanes))
         ;
     return ORR_OK;
 }
 
-/* ---- groups with a name of their own on each rank ---- */
+/* ---- groups with a different name on each rank ---- */
 
 /* A name that only one rank knows. */
 typedef struct alias {
     orr_str name;
     uint32_t rank;
-    uint32_t turn;   /* which of those of its rank that did the same, by first use */
-    uint64_t doings; /* kinds and sizes of its collectives, in order */
-    int64_t own;     /* the number of the rank in it; -1: not said */
+    uint32_t turn;   /* its index among those of its rank with an equal history, by first use */
+    uint64_t doings; /* hash of kinds and sizes of its collectives, in order */
+    int64_t own;     /* index of the rank in it; -1: not known */
     uint32_t group;  /* which of the groups; UINT32_MAX: not found */
 } alias;
 
@@ -344,7 +343,7 @@ static uint64_t name_key(orr_str name)
     return orr_hash_bytes(name.ptr, name.len, 0);
 }
 
-/* What a group did is folded into a hash as it comes: comparing two groups is then comparing two
+/* The history of a group is hashed incrementally: comparing two groups is then comparing two
  * numbers, for any number of calls. */
 static orr_code note_alias(const grouper *g, aliases *a, uint32_t rank, const conv_call *call)
 {
@@ -362,8 +361,8 @@ static orr_code note_alias(const grouper *g, aliases *a, uint32_t rank, const co
     }
     alias *x = &a->list[at];
     const uint64_t size = has_common_size(call->kind) ? (uint64_t)call->bytes : 0;
-    /* Order counts: the mix of (a, b) is not that of (b, a).  An all-to-all's sizes are its rank's
-     * own, so only kinds with a common size bring theirs in. */
+    /* Order counts: the mix of (a, b) is not that of (b, a).  An all-to-all's sizes differ per
+     * rank, so only kinds with a common size include theirs. */
     x->doings = orr_hash_mix(x->doings ^ ((uint64_t)call->kind + 1), size ^ 0x9E3779B97F4A7C15u);
     x->own = x->own < 0 ? call->own : x->own;
     return ORR_OK;
@@ -415,9 +414,9 @@ static int by_doings(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* How many groups these are, by the numbers of the ranks in them: each number as often as there are
- * groups. 0: they do not fit together. Pipelines and data-parallel groups do the same under every
- * name, so equal doings alone would join all of them into one. */
+/* The number of groups among these, by the ranks' indices: each index must occur once per group. 0:
+ * inconsistent. Pipelines and data-parallel groups have equal histories under every name, so
+ * histories alone would merge all of them. */
 static size_t count_parts(alias *const *same, size_t count)
 {
     size_t parts = 0, from = 0;
@@ -467,8 +466,8 @@ static orr_code add_alias_groups(grouper *g, alias *const *same, size_t count)
     return code;
 }
 
-/* Turns keep two groups of the same ranks apart: the second that a rank used is the second on the
- * others, too. */
+/* Turns separate two groups of the same ranks: the second one used on a rank is the second on the
+ * others too. */
 static orr_code unite_aliases(grouper *g, aliases *a)
 {
     alias **order = orr_alloc(a->count + 1, sizeof *order);
@@ -504,10 +503,10 @@ static void give_aliases(grouper *g, const aliases *a, lane *lanes)
     }
 }
 
-/* Simulators number what a rank runs with all others in one row with what it runs in groups without
- * a file entry, and ranks that are in other groups then count differently.  So as soon as there are
- * collectives of parts, those of all ranks are of a numbered group too; without any, all is left as
- * it is. */
+/* Simulators number a rank's collectives of all ranks together with those of groups without a file
+ * entry, and ranks in different groups would then count differently.  So as soon as there are
+ * collectives of parts, those of all ranks get a numbered group too; without any, nothing
+ * changes. */
 static void find_parts(grouper *g, const lane *lanes)
 {
     for (uint32_t r = 0; r < g->job->rank_count && !g->has_parts; r++) {
@@ -582,8 +581,8 @@ static orr_code write_trace(void *context, size_t i, orr_error *err)
     return code ? orr_because(err, code, "rank %" PRIu32, r->about.rank) : ORR_OK;
 }
 
-/* In the order of ranks although threads finish in any: the set's bytes must not depend on their
- * number. */
+/* In rank order although threads finish in any order: the set must not depend on the number of
+ * threads. */
 static orr_code fill_set(const grouper *g)
 {
     orr_link_job *job = g->job;
@@ -598,8 +597,8 @@ static orr_code fill_set(const grouper *g)
     return code ? code : add_groups(g);
 }
 
-/* Names first, then what has none: a group that was found by name takes its collectives out of the
- * rows that are compared. */
+/* Names first, then collectives without one: those of a group found by name are removed from the
+ * comparison. */
 static orr_code make_set(grouper *g, lane *lanes)
 {
     aliases a = {.by_name = orr_arena_new(g->job->arena, g->job->rank_count, orr_map *)};
@@ -631,11 +630,11 @@ static orr_code job_make_set(orr_link_job *job, orr_error *err)
     return code;
 }
 
-/* ==== what a file is, by what is in it: a host trace, a device trace, or neither.
+/* ==== the kind of a file, by content: a host trace, a device trace, or neither.
  *
- * Names tell nothing for certain: every script has its own.  Both kinds say what they are in their
- * first members, and both name the process they were recorded in, which is what pairs them.
- * Cost: a few thousand bytes of each file (all of it when it is compressed). */
+ * File names are unreliable: every script has its own.  Both kinds are recognisable by their first
+ * members, and both record their process, which pairs them. Cost: a few thousand bytes of each file
+ * (all of it when it is compressed). */
 
 enum { EVENTS_MAX = 4096 }; /* to look through for one that names its process */
 
@@ -656,7 +655,7 @@ static orr_code begin_events(void *context, const orr_json_item *list)
     return ORR_OK;
 }
 
-/* Until the first event of the host side, which is of the process itself. */
+/* Until the first event of the host side, which belongs to the process itself. */
 static orr_code look_at_event(void *context, orr_json_value event)
 {
     prober *p = context;
@@ -715,9 +714,8 @@ static bool looks_like_json(orr_span bytes)
     return false;
 }
 
-/* A damaged file of a kind that is known is left to the reader of that kind, whose words are
- * better. Looking is stopped as soon as kind and process are known, so a folder of large traces is
- * probed in milliseconds. */
+/* A damaged file of a known kind is left to its reader, which has better messages. Probing stops as
+ * soon as kind and process are known, so a folder of large traces takes milliseconds. */
 static orr_code probe_file(link_file *f, orr_error *err)
 {
     orr_input *in;
@@ -781,8 +779,8 @@ static bool is_regular(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* In a folder anything may lie; what is not one of the two kinds is passed over.  What cannot be
- * read may be one: a rank without its file, or with one of its two, would be a wrong job. */
+/* A folder may contain anything; other files are skipped.  An unreadable one may be a trace: a rank
+ * without its file, or with one of its two, would give a wrong job. */
 static orr_code probe_entry(orr_link_job *job, const char *folder, const char *name, orr_error *err)
 {
     link_file f = {.path = orr_arena_print(job->arena, "%s/%s", folder, name),
@@ -797,8 +795,8 @@ static orr_code probe_entry(orr_link_job *job, const char *folder, const char *n
     return f.kind == LINK_FILE_OTHER ? ORR_OK : keep_file(job, &f, err);
 }
 
-/* Sorted, because the order of a folder is that of its file system: ranks that do not say which
- * they are would be numbered differently on another machine. */
+/* Sorted, because the order of a folder depends on the file system: ranks without a recorded number
+ * would be numbered differently on another machine. */
 static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err)
 {
     const orr_where at = orr_where_byte(path, ORR_NO_BYTE);
@@ -827,7 +825,7 @@ static orr_code probe_path(orr_link_job *job, const char *path, orr_error *err)
     return probe_named(job, path, err);
 }
 
-/* ==== one clock for all ranks, by what they did together.
+/* ==== one clock for all ranks, from common collectives.
  *
  * A collective ends on all its ranks at nearly the same time: when the last piece of data has
  * arrived.  So the difference of two ranks' clocks is that of the ends of a collective of both; the
@@ -837,9 +835,9 @@ static orr_code probe_path(orr_link_job *job, const char *path, orr_error *err)
  *     rank 0   |--all-reduce--|        |-all-gather-|
  *     rank 1      |--all-reduce--|        |-all-gather-|       3 units late, both times
  *
- * From rank to rank: each is compared with the first rank, in order, that is in line already and
- * shares something with it; ranks without such keep their clock.
- * Cost: linear in the events, and for each rank a search among those before it. */
+ * Each rank is compared with the first already aligned rank that shares collectives with it; ranks
+ * without one keep their clock.
+ * Cost: linear in the events, plus a search among earlier ranks per rank. */
 
 /* An operation of one rank that others take part in. */
 typedef struct shared_end {
@@ -852,9 +850,8 @@ typedef struct ends {
     size_t count, room;
 } ends;
 
-/* A kernel of NCCL or RCCL, or the work of a back end on the host. Messages have two ends of their
- * own. What ends together is the point: a send ends when the receiver's buffer takes it, which
- * tells nothing about the other clock. */
+/* A kernel of NCCL or RCCL, or the host work of a back end. Messages are excluded: a send ends when
+ * the receiver's buffer takes it, which says nothing about the other clock. */
 static bool is_collective(const orr_link *l, const kin_event *e)
 {
     const orr_str name = link_name(l, e);
@@ -865,9 +862,9 @@ static bool is_collective(const orr_link *l, const kin_event *e)
     return e->kind == KIN_OPERATOR && link_is_backend(name);
 }
 
-/* The group is part of it, since the same all-reduce runs in several groups side by side; its name
- * is the rank's own, but ranks that share a group nearly always agree in it, and those that do not
- * have fewer ends in common, not wrong ones. */
+/* The group is included, since the same all-reduce runs in several groups concurrently; its name is
+ * local to the rank, but ranks that share a group nearly always agree on it, and those that do not
+ * have fewer common ends, not wrong ones. */
 static uint64_t key_of(const orr_link *l, const kin_event *e)
 {
     const orr_str name = link_name(l, e);
@@ -912,9 +909,9 @@ static size_t run_length(const ends *e, size_t from)
     return to - from;
 }
 
-/* Differences of the ends that a and b share, b's less a's; returns how many. Where the counts
- * differ one of the ranks lost some (a profiler that started late), and then the k-th of one is not
- * the k-th of the other: such names are left out. */
+/* Differences of the common ends of a and b; returns their number. If counts differ one of the
+ * ranks lost some (a profiler that started late), and then the k-th of one is not the k-th of the
+ * other: such names are left out. */
 static size_t compare(const ends *a, const ends *b, int64_t *out)
 {
     size_t i = 0, k = 0, n = 0;
@@ -940,8 +937,8 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Rank r in line with one before it. With the first that is aligned and not with all: errors of a
- * chain add up, but most jobs have groups of all ranks, so chains are of one link. */
+/* Aligns rank r with an earlier one. Only with the first aligned one: errors of a chain add up, but
+ * most jobs have groups of all ranks, so chains have one link. */
 static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
 {
     for (uint32_t other = 0; other < r; other++) {
@@ -988,8 +985,8 @@ static size_t common_start(const char *a, const char *b)
     return n;
 }
 
-/* Processes on different machines can have the same number: then the more similar name decides.
- * With one file of each kind there is nothing to choose, and the user knows better than two process
+/* Processes on different machines can have the same number: then the more similar file name
+ * decides. With one file of each kind there is no choice, and the user knows better than process
  * numbers. */
 static link_file *find_host(orr_link_job *job, const link_file *device, bool is_only_pair)
 {
@@ -1039,7 +1036,7 @@ static orr_code pair_files(orr_link_job *job, orr_error *err)
     }
     for (size_t i = 0; i < job->file_count; i++) {
         link_file *f = &job->files[i];
-        /* Device traces choose first; a host trace that none of them took is a rank by itself. */
+        /* Device traces choose first; an unpaired host trace is a rank by itself. */
         if (f->kind == LINK_FILE_HOST && !f->is_taken)
             add_pair(job, f, NULL);
     }
@@ -1101,8 +1098,8 @@ static const char *path_of(const orr_link_rank *r)
     return r->device ? r->device : r->host;
 }
 
-/* Simulators count ranks from 0 without gaps; one rank alone may have any number, as people look at
- * one. */
+/* Simulators number ranks from 0 without gaps; a single rank may have any number, for
+ * inspection. */
 static orr_code check_ranks(const orr_link_job *job, orr_error *err)
 {
     for (uint32_t i = 0; i < job->rank_count; i++) {
@@ -1119,7 +1116,7 @@ static orr_code check_ranks(const orr_link_job *job, orr_error *err)
     return ORR_OK;
 }
 
-/* A part of a job cannot be simulated: the others would be waited for. */
+/* A part of a job cannot be simulated: it would wait for the missing ranks. */
 static orr_code check_world(const orr_link_job *job, orr_error *err)
 {
     const int64_t world = job->ranks[0].link->linked->world;
@@ -1136,7 +1133,7 @@ static bool says_rank(const link_job_rank *r)
     return r->link->linked->rank >= 0 && r->link->linked->rank < UINT32_MAX;
 }
 
-/* Ranks that do not say which one they are get the numbers that are left, in the order of names. */
+/* Ranks without a recorded number get the remaining ones, in the order of names. */
 static orr_code number_ranks(orr_link_job *job, orr_error *err)
 {
     uint32_t next = 0;
@@ -1155,7 +1152,7 @@ static orr_code number_ranks(orr_link_job *job, orr_error *err)
     for (uint32_t i = 0; i < job->rank_count; i++) {
         if (!job->ranks[i].about.is_guessed)
             continue;
-        /* It ends: numbers taken and ranks to be numbered are together no more than there are
+        /* Terminates: taken numbers and ranks to be numbered are together no more than the
          * ranks. */
         while (is_taken[next])
             next++;
@@ -1164,7 +1161,7 @@ static orr_code number_ranks(orr_link_job *job, orr_error *err)
     return ORR_OK;
 }
 
-/* A rank with one trace where others have two is most often one whose file was lost. */
+/* A rank with one trace where others have two has most likely lost a file. */
 static orr_code check_halves(const orr_link_job *job, orr_error *err)
 {
     const orr_link_rank *first = &job->ranks[0].about;
@@ -1190,7 +1187,7 @@ static orr_code find_ranks(orr_link_job *job, orr_error *err)
     return check_halves(job, err);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code make_job(
     orr_link_job *job, const char *const *paths, size_t count, unsigned threads, orr_error *err)
@@ -1245,8 +1242,8 @@ orr_code orr_link_job_open(const char *const *paths,
         return orr_no_memory(err);
     if (opt)
         job->opt = *opt;
-    /* chakra_trace_link links one rank.  A job always takes our linker: clocks, groups and the set
-     * are made of its records. */
+    /* chakra_trace_link links one rank.  A job always uses our linker: clocks, groups and the set
+     * are derived from its records. */
     job->opt.rules = NULL;
     job->arena = orr_arena_create();
     const orr_code code =

@@ -2,20 +2,20 @@
 /* link_merge.c - both traces as one list of nodes: every host node, every operator and every device
  * operation once.
  *
- * Both traces name an operator by its record-function id.  Where a node hangs is taken from the
- * clock, since the observer of the host does not see the threads of all back ends:
+ * Both traces identify an operator by its record-function id.  Parents are taken from the clock,
+ * since the host's observer does not see the threads of all back ends:
  *
  *     process
- *       thread                        one for each thread of the device trace
+ *       thread                        one per thread of the device trace
  *         operator |------------------|              the innermost operator around it is its parent
  *           operator   |---------|
  *             launch      |-|                        not a node; it leads from the kernel to its operator
- *               kernel          |------|             hangs on the innermost operator around its launch
+ *               kernel          |------|             child of the innermost operator of its launch
  *
- * Nothing is dropped: an operator that the host trace lacks is a node, host nodes that were not
- * measured stay, and a kernel without launch hangs on the process.  Without a host trace all of it
- * comes from the device trace. Nodes are numbered in the order of their starts, parents first.
- * Cost: linear but for binary searches and sorting. */
+ * Nothing is dropped: an operator missing from the host trace becomes a node, unmeasured host nodes
+ * stay, and a kernel without launch is a child of the process.  Without a host trace everything
+ * comes from the device trace. Nodes are numbered by start, parents first. Cost: linear except for
+ * binary searches and sorting. */
 #include "link_impl.h"
 
 #include "base/memory/map.h"
@@ -24,8 +24,8 @@
 
 #include <inttypes.h>
 
-/* A node to be: from the host trace, from the device trace, from both, or a thread that only the
- * clock knows. */
+/* A planned node: from the host trace, the device trace, both, or a thread known only from the
+ * clock. */
 typedef struct planned {
     double key;      /* its place in the order: when it started */
     uint32_t parent; /* in the plan */
@@ -72,7 +72,7 @@ static orr_code sort_keys(link_sort_entry *a, size_t n, uint32_t *order, orr_err
 }
 
 /* Ids ascend with starts, while the file is in the order of ends: by id, parents come before
- * children and neighbours in time are neighbours here. */
+ * children and neighbours in time are adjacent. */
 static orr_code order_hosts(merger *m, orr_error *err)
 {
     const orr_linked *d = m->l->linked;
@@ -86,10 +86,10 @@ static orr_code order_hosts(merger *m, orr_error *err)
     return code;
 }
 
-/* What starts together is put after its parents. With coarse clocks a child may carry the time
- * stamp of its parent, and a kernel an earlier one than its launch; walking up first makes sure of
- * the rule that ids ascend from parent to child, which every reader relies on. The bound on the
- * depth ends cycles of broken files. */
+/* Nodes with equal starts go after their parents. With coarse clocks a child may have the timestamp
+ * of its parent, and a kernel an earlier one than its launch; visiting parents first ensures that
+ * ids ascend from parent to child, which every reader relies on. The limit on depth ends cycles in
+ * broken files. */
 static orr_code number_in_order(merger *m, const uint32_t *order, uint32_t **out, orr_error *err)
 {
     uint32_t *made = orr_arena_new(m->l->arena, (size_t)m->count + 1, uint32_t);
@@ -127,8 +127,8 @@ static orr_code number_nodes(merger *m, uint32_t **order_out, orr_error *err)
 
 enum { LACKS_RF = 1, LEVELS = 12, SEVERAL = UINT32_MAX - 1 };
 
-/* Do both traces name operators by their record-function ids? One trace with ids is not enough:
- * then nothing could be paired, although names could. */
+/* Do both traces have record-function ids? One trace with ids is not enough: then nothing could be
+ * paired by id, although names could. */
 static bool has_ids(const merger *m)
 {
     bool in_host = false, in_device = false;
@@ -168,8 +168,8 @@ static orr_map *operators_by_rf(const orr_link *l)
     return by_rf;
 }
 
-/* The names are compared because ids are counted from 1 in every run: two traces of different runs
- * agree in them and in nothing else. */
+/* Names are compared because ids are counted from 1 in every run: two traces of different runs have
+ * the same ids for other operators. */
 static orr_code match_node(merger *m, const orr_map *by_rf, uint32_t h, orr_error *err)
 {
     orr_link *l = m->l;
@@ -199,8 +199,8 @@ static void count_matches(merger *m)
 }
 
 /* Record-function ids are small numbers: a trace of another run has them too, but for other
- * operators. Three signs, each with its own message, because the remedy differs: wrong pair of
- * files, wrong step, or a profiler that was switched on elsewhere. */
+ * operators. Three symptoms, each with its own message, because the remedy differs: wrong pair of
+ * files, wrong step, or a profiler enabled elsewhere. */
 static orr_code check_same_run(const merger *m, orr_error *err)
 {
     const orr_link *l = m->l;
@@ -247,12 +247,11 @@ static orr_code match(merger *m, orr_error *err)
     return m->l->device_path ? check_same_run(m, err) : ORR_OK;
 }
 
-/* ---- parents that cannot be ---- */
+/* ---- invalid parents ---- */
 
-/* Whoever starts first has the smaller id, so a parent has a smaller one than its children: a
- * larger one is a cycle or close to one.  The process, first of all, has no parent or is its own.
- * Measured nodes take their parents from the clock, so one that is missing is missed by the others
- * only. */
+/* Ids are assigned by start, so a parent has a smaller id than its children: a larger one is a
+ * cycle or close to one.  The process, the first node, has no parent or itself. Measured nodes take
+ * their parents from the clock, so a missing parent only matters for others. */
 static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
 {
     const linked_node *n = &m->l->linked->nodes[h];
@@ -264,7 +263,7 @@ static orr_code check_parent(merger *m, uint32_t h, orr_error *err)
     const bool is_missed = !is_there && !is_first && m->op_of[h] == LINK_NONE;
     if (!is_late && !is_missed)
         return ORR_OK;
-    /* Finding the line reads the file from its start: only for the one that ends the program. */
+    /* Finding the line reads the file from its start: only for an error that ends the program. */
     const orr_where at = m->l->tally.is_strict ? linked_where(m->l->linked, n)
                                                : orr_where_byte(m->l->linked->path, n->byte);
     return is_late ? link_count_later(&m->l->tally, &at, n->id, n->parent, err)
@@ -279,16 +278,16 @@ static orr_code check_parents(merger *m, orr_error *err)
     return code;
 }
 
-/* ---- what encloses what ---- */
+/* ---- nesting ---- */
 
 static double end_of(const merger *m, uint32_t op)
 {
     return kin_end(link_op(m->l, op));
 }
 
-/* Operators of a thread come outer ones first, so those that are open form a stack: the way up the
- * parents. No more than a stack: ends are compared and not starts, so that an operator which sticks
- * out of its caller by rounding still hangs on it. */
+/* Operators of a thread are sorted outer first, so the open ones form a stack: the chain of
+ * parents. Ends are compared, not starts, so that an operator which extends past its caller by
+ * rounding is still its child. */
 static void nest(merger *m, uint32_t tid)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -302,9 +301,8 @@ static void nest(merger *m, uint32_t tid)
     }
 }
 
-/* Place in by_thread.list of the first operator of a thread that starts at ts or later (is_after:
- * later). Both questions, `at or after` and `after`, are asked of the same list a million times:
- * for launches and for what follows a wait. */
+/* Index in by_thread.list of the first operator of a thread that starts at ts or later (is_after:
+ * later). Both variants are called a million times: for launches and for what follows a wait. */
 static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_after)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -320,9 +318,9 @@ static uint32_t next_place(const merger *m, uint32_t tid, double ts, bool is_aft
     return low;
 }
 
-/* The innermost operator that is open on this thread at this time, or was `slack` before it.
- * Operators of a thread are sorted by start, so the last one that had begun is the innermost or
- * lies inside one that is: going up its parents meets every candidate. */
+/* The innermost operator open on this thread at this time, or `slack` earlier. Operators of a
+ * thread are sorted by start, so the last one that had begun is the innermost or nested in it:
+ * going up its parents visits every candidate. */
 static uint32_t innermost_op_near(const merger *m, uint32_t tid, double ts, double slack)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -338,9 +336,9 @@ static uint32_t innermost_op(const merger *m, uint32_t tid, double ts)
     return innermost_op_near(m, tid, ts, 0);
 }
 
-/* The operator that launched something.  Clocks of whole microseconds cut off starts and durations
- * each on its own, so a launch may seem to come after the end of its operator.  What communicates
- * is at the end of its call; other launches are in what is open, if anything is. */
+/* The operator that launched something.  Whole-microsecond clocks truncate starts and durations
+ * independently, so a launch may seem to come after the end of its operator.  Communication is at
+ * the end of its call; other launches belong to the open operator, if any. */
 static uint32_t launching_op(const merger *m, const kin_event *call, bool is_comm)
 {
     const uint32_t op = is_comm ? innermost_op_near(m, call->tid, call->ts, m->slack)
@@ -348,8 +346,8 @@ static uint32_t launching_op(const merger *m, const kin_event *call, bool is_com
     return op == LINK_NONE ? innermost_op_near(m, call->tid, call->ts, m->slack) : op;
 }
 
-/* Profilers with nanosecond clocks need none, and slack would then move launches to operators that
- * were over. So it is given only where every time is a whole microsecond. */
+/* Profilers with nanosecond clocks need none, and slack would then assign launches to operators
+ * that had ended. So it is used only if every time is a whole microsecond. */
 static double find_slack(const orr_link *l)
 {
     for (size_t i = 0; i < l->device.count; i++) {
@@ -375,9 +373,8 @@ static uint32_t add_plan(merger *m, planned p)
 static const planned empty_plan = {
     .parent = LINK_NONE, .host = LINK_NONE, .event = LINK_NONE, .thread = LINK_NONE};
 
-/* A host node, or one that stands for nothing in either trace. Keys are the times at which nodes
- * are sorted in; those that were never measured get one that puts them where they belong among the
- * others. */
+/* A host node, or a new one absent from both traces. Keys are the sort times of nodes; unmeasured
+ * ones get one that puts them at the right position. */
 static uint32_t plan_host(merger *m, uint32_t host, uint32_t parent, double key)
 {
     planned p = empty_plan;
@@ -407,8 +404,8 @@ static bool is_thread_node(orr_str name)
            orr_str_is(name, "[pytorch|profiler|execution_graph|thread]");
 }
 
-/* The thread node above a host node; LINK_NONE: none, or it belongs to another thread already.
- * Walks up at most so many steps: files with cycles of parents are read like any other. */
+/* The thread node above a host node; LINK_NONE: none, or already assigned to another thread. The
+ * limit on steps handles files with cycles of parents. */
 static uint32_t host_thread(const merger *m, uint32_t host)
 {
     const orr_linked *d = m->l->linked;
@@ -438,8 +435,7 @@ static void plan_thread(merger *m, uint32_t tid)
     m->thread_plan[tid] = at;
 }
 
-/* Threads in the order in which they began to work: so the first to come gets the host trace's
- * node. */
+/* Threads in order of their first operator: the first one gets the host trace's node. */
 static void plan_threads(merger *m)
 {
     for (uint32_t tid = 0; tid < m->l->ops.thread_count; tid++)
@@ -451,8 +447,8 @@ static void plan_threads(merger *m)
     }
 }
 
-/* The host node around this one, if it was not measured and everything up to the operator around
- * both was not either: then it belongs in between.  Else LINK_NONE. */
+/* The host node around this one, if it and everything up to the operator around both was not
+ * measured: then it belongs in between.  Else LINK_NONE. */
 static uint32_t unmeasured_parent(const merger *m, uint32_t op)
 {
     const linked_node *nodes = m->l->linked->nodes;
@@ -472,8 +468,8 @@ static uint32_t unmeasured_parent(const merger *m, uint32_t op)
     return LINK_NONE;
 }
 
-/* Parents come from the clock, with one exception: nodes of the host trace that the profiler left
- * out stand between two that it has. */
+/* Parents come from the clock, with one exception: host nodes that the profiler left out between
+ * two that it has. */
 static void plan_operators(merger *m)
 {
     const link_lists *by = &m->l->ops.by_thread;
@@ -495,16 +491,15 @@ static void plan_operators(merger *m)
     }
 }
 
-/* What was not measured belongs to another step when one was picked, unless it belongs to none. */
+/* If one step was selected, unmeasured nodes belong to another one, unless they belong to none. */
 static bool stays_unmeasured(const merger *m, uint32_t h)
 {
     const linked_node *n = &m->l->linked->nodes[h];
     return !m->l->opt.has_step || n->kind == LINKED_GROUPS || is_thread_node(n->name);
 }
 
-/* Host nodes that were not measured stand before the next one, by id, that was. From the last to
- * the first, so that the time of the next measured one is at hand; ties are then resolved by
- * number_in_order. */
+/* Unmeasured host nodes go before the next measured one by id. From the last to the first, so that
+ * the time of the next measured one is known; ties are then resolved by number_in_order. */
 static void plan_unmeasured(merger *m)
 {
     const orr_linked *d = m->l->linked;
@@ -527,9 +522,9 @@ static bool is_part_of_call(orr_str name)
            orr_str_begins(name, "rccl:");
 }
 
-/* Descriptions and annotations of communication that were not measured, by what they are in.
- * SEVERAL marks calls that are described twice: then nobody can say which of them the kernel is of,
- * and it stays with the operator. */
+/* Unmeasured descriptions and annotations of communication, by enclosing node. SEVERAL marks calls
+ * with two descriptions: then it is ambiguous which of them the kernel belongs to, and it stays
+ * with the operator. */
 static void note_parts(merger *m)
 {
     const orr_linked *d = m->l->linked;
@@ -550,7 +545,7 @@ static void place_unmeasured(merger *m)
             continue;
         const uint32_t up = orr_map_find(m->host_by_id, d->nodes[h].parent, LINK_NONE);
         planned *p = &m->plan[m->plan_of_host[h]];
-        /* What check_parent spoke of hangs on the process. */
+        /* Nodes with an invalid parent become children of the process. */
         if (p->parent == LINK_NONE)
             p->parent =
                 up == LINK_NONE || d->nodes[up].id >= d->nodes[h].id ? 0 : m->plan_of_host[up];
@@ -559,8 +554,8 @@ static void place_unmeasured(merger *m)
 
 /* ---- device operations ---- */
 
-/* Of several calls with one correlation the first counts; two that launch are trouble.  Counted and
- * not refused: all kernels but those of such a pair are where they belong. */
+/* Of several calls with one correlation the first counts; two launches are a defect.  Counted, not
+ * refused: all kernels except those of such a pair are in the right place. */
 static orr_code check_launches(merger *m, orr_error *err)
 {
     const kin_trace *k = &m->l->device;
@@ -576,18 +571,18 @@ static orr_code check_launches(merger *m, orr_error *err)
     return code;
 }
 
-/* Is the device operation part of a graph that was launched as a whole? Kernels of a CUDA graph
- * share the one call that launched the graph, so all of them hang on the same operator; that is
- * counted, since it looks odd in the result. */
+/* Does the device operation belong to a CUDA graph? Kernels of a graph share the call that launched
+ * it, so all of them are children of the same operator; that is counted, since it looks odd in the
+ * result. */
 static bool is_replayed(const orr_link *l, const kin_event *e)
 {
     return e->extra != KIN_NO_TEXT && l->device.extras[e->extra].graph_node != KIN_NO_NUMBER &&
            l->device.extras[e->extra].graph_node != 0;
 }
 
-/* The kernel of a collective belongs to all of its call: also to what the profiler missed of it.
+/* The kernel of a collective belongs to its whole call, including parts the profiler missed.
  * Converters find a collective by walking up from its kernel to its description; if that was not
- * measured the kernel would hang beside it and the two would count as two collectives. */
+ * measured the kernel would be its sibling and the two would count as two collectives. */
 static uint32_t innermost_call(const merger *m, uint32_t op)
 {
     const uint32_t host = m->host_of[op];
@@ -619,8 +614,8 @@ static orr_code device_parent(merger *m, const kin_event *e, uint32_t *out, orr_
     return count_event(m, ORR_LINK_NO_PARENT, e, err);
 }
 
-/* The key is not before the parent's, or else a kernel whose clock runs early would be numbered
- * before the operator that launched it. */
+/* The key is not before the parent's, or a kernel with an early clock would be numbered before the
+ * operator that launched it. */
 static orr_code plan_devices(merger *m, orr_error *err)
 {
     const kin_trace *k = &m->l->device;
@@ -643,9 +638,9 @@ static orr_code plan_devices(merger *m, orr_error *err)
     return ORR_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
-/* Nodes get new ids, so two with the same one are trouble only for those who mean one of them. */
+/* Nodes get new ids, so duplicate ids only affect references to them. */
 static orr_code note_host(merger *m, uint32_t h, orr_error *err)
 {
     const linked_node *n = &m->l->linked->nodes[h];
@@ -724,11 +719,11 @@ static void merger_fini(merger *m)
     orr_free(m->plan);
 }
 
-/* ==== the nodes of the linked trace, from the plan: what the host trace says, and when it was.
+/* ==== the nodes of the linked trace, from the plan: host attributes plus times.
  *
- * A node of the host trace keeps all it says and gets times; where both traces know something about
- * a collective the host's word counts and the device's fills in.  Texts stay where they are: in the
- * host file and in the device trace's table, both of which the link owns. */
+ * A host node keeps all its attributes and gets times; if both traces describe a collective the
+ * host takes precedence and the device fills in.  Texts are not copied: they stay in the host file
+ * and in the device trace's table, both owned by the link. */
 
 enum { LACKS_ALL = 0x7F };
 
@@ -768,8 +763,8 @@ static bool has_comm(const orr_link *l, const kin_event *e)
     return x->group != KIN_NO_TEXT || x->collective != KIN_NO_TEXT;
 }
 
-/* Field by field, since each side has some that the other lacks: the host lists of ranks and
- * splits, the device what an old host did not write yet. */
+/* Field by field, since each side has some that the other lacks: the host has lists of ranks and
+ * splits, the device what old hosts did not write. */
 static void fill_comm(const orr_link *l, const kin_event *e, linked_comm *c)
 {
     const kin_extra *x = &l->device.extras[e->extra];
@@ -808,7 +803,7 @@ static void mark_no_function(linked_node *n)
     n->lacks &= (uint8_t) ~(1u << SCOPE_BIT);
 }
 
-/* A number for each thread: the host trace's own where it knows the thread, else the system's. */
+/* A number per thread: the host trace's own if it knows the thread, else the system's. */
 static int64_t thread_number(const merger *m, uint32_t tid)
 {
     const uint32_t plan = m->thread_plan[tid];
@@ -837,8 +832,8 @@ static void set_times(const orr_link *l, const kin_event *e, linked_node *n)
     n->duration_ns = n->own_ns = (int64_t)e->dur;
 }
 
-/* An operator that only the profiler saw has a name, an id, a thread and times; it lacks the rest,
- * and says so bit by bit. */
+/* An operator seen only by the profiler has a name, an id, a thread and times; the rest is flagged
+ * as missing. */
 static linked_node operator_node(const merger *m, const planned *p)
 {
     const orr_link *l = m->l;
@@ -855,8 +850,8 @@ static linked_node operator_node(const merger *m, const planned *p)
     return n;
 }
 
-/* A copy of the host node it hangs on: shapes and types of a kernel's inputs are those of its
- * operator, and nothing else in either trace says them. */
+/* A copy of its host node: shapes and types of a kernel's inputs are those of its operator, and are
+ * recorded nowhere else. */
 static linked_node device_node(const merger *m, const planned *p)
 {
     const orr_link *l = m->l;
@@ -911,7 +906,7 @@ static bool add_node(const merger *m, orr_linked *to, const planned *p)
     return linked_add(to, &n, has ? &comm : NULL);
 }
 
-/* After all nodes are made, because only then an operator's place is its number. */
+/* After all nodes exist, because only then an operator's index is its number. */
 static void set_own_times(const merger *m, orr_linked *to)
 {
     for (uint32_t op = 0; op < m->l->ops.count; op++) {
@@ -936,7 +931,7 @@ static void exchange(orr_linked *to, orr_linked *from)
     to->edge_count = to->edge_room = 0;
 }
 
-/* Made beside the old list, which is read all the while, and exchanged at the end. */
+/* Built beside the old list, which is read meanwhile, and swapped at the end. */
 static orr_code fill_nodes(merger *m, const uint32_t *order, orr_error *err)
 {
     orr_linked made = {0};
@@ -959,19 +954,19 @@ static orr_code fill_nodes(merger *m, const uint32_t *order, orr_error *err)
     return m->l->linked->is_out_of_memory ? orr_no_memory(err) : ORR_OK;
 }
 
-/* ==== what waits for what, beyond the order on a thread and on a stream.
+/* ==== dependencies beyond the order on a thread and on a stream.
  *
  *     the host for the device      what a synchronising call waited for -> the next operator of its thread
  *     a stream for a stream        what an event was recorded after     -> the next operation on the stream
- *     a thread for a thread        what ended last elsewhere            -> the first operator after a silence
+ *     a thread for a thread        what ended last elsewhere            -> the first operator after a gap
  *     a back end's worker          c10d::allreduce_ that submitted it   -> gloo:all_reduce, on its own thread
  *     the submitter again          gloo:all_reduce                      -> its next operator
  *
  * Invariant: an edge goes from what ended to what started later, by the clock, so there is no
  * cycle.
- * Cost: linear, and a binary search for each edge. */
+ * Cost: linear, plus a binary search per edge. */
 
-/* Nanoseconds of silence after which a thread may have waited for another. */
+/* Idle time in ns after which a thread may have waited for another. */
 #define SILENCE 100e3
 
 typedef struct joiner {
@@ -1002,9 +997,8 @@ static uint32_t next_op(const joiner *j, uint32_t tid, double ts)
     return at < by->first[tid + 1] ? by->list[at] : LINK_NONE;
 }
 
-/* Time in a synchronising call is time the host would not need on another device. Once for each
- * call, however many streams it waited for: it is the host's time that is noted, and that passed
- * once. */
+/* Time in a synchronising call is time the host would not need on another device. Counted once per
+ * call, however many streams it waited for: the host's time passed only once. */
 static void note_waiting(joiner *j, const kin_event *call)
 {
     const uint32_t op = innermost_op(j->m, call->tid, call->ts);
@@ -1026,8 +1020,7 @@ static void join_host(joiner *j, const link_wait *w)
     join(j, j->m->plan_of_event[w->from], j->m->plan_of_op[op], LINKED_EDGE_SYNC);
 }
 
-/* Waits of one call stand together; between streams an edge within one stream would repeat what its
- * order says. */
+/* Waits of one call are consecutive; an edge within one stream would repeat its order. */
 static void join_waits(joiner *j)
 {
     const orr_link *l = j->l;
@@ -1087,8 +1080,8 @@ static uint32_t *order_of_ends(const joiner *j)
     return has_room ? order : NULL;
 }
 
-/* `busy`: until when the thread was at work; negative: it has not begun.  What ended before that
- * woke it long ago. */
+/* `busy`: until when the thread was busy; negative: it has not begun.  What ended before that is
+ * not the cause. */
 static void join_thread(joiner *j, const ended *e, uint32_t op, double busy)
 {
     const kin_event *to = op_event(j, op);
@@ -1101,9 +1094,9 @@ static void join_thread(joiner *j, const ended *e, uint32_t op, double busy)
     join(j, j->m->plan_of_op[from], j->m->plan_of_op[op], LINKED_EDGE_THREAD);
 }
 
-/* Who woke a thread is not recorded. A backward pass begins when the forward pass hands over, the
- * forward pass goes on when it is done: after a silence, what ended last elsewhere is by far the
- * likeliest cause, and an edge too many only keeps an order that was measured. */
+/* What woke a thread is not recorded. A backward pass begins when the forward pass hands over, the
+ * forward pass continues when it is done: after an idle gap, what ended last elsewhere is by far
+ * the likeliest cause, and a superfluous edge only preserves a measured order. */
 static void join_threads(joiner *j)
 {
     const orr_link *l = j->l;
@@ -1128,8 +1121,8 @@ static void join_threads(joiner *j)
 
 /* ---- workers of a back end ---- */
 
-/* The words of a collective without what differs between layers: "allreduce" for c10d::allreduce_
- * and gloo:all_reduce. */
+/* The name of a collective without layer-specific differences: "allreduce" for c10d::allreduce_ and
+ * gloo:all_reduce. */
 static size_t plain_word(orr_str name, char out[40])
 {
     size_t from = 0, n = 0;
@@ -1145,7 +1138,7 @@ static size_t plain_word(orr_str name, char out[40])
     return n;
 }
 
-/* "gloo:all_reduce", "mpi:broadcast", "ucc:...": one colon, and the work itself; NCCL's only
+/* "gloo:all_reduce", "mpi:broadcast", "ucc:...": one colon, and the work itself; NCCL's are only
  * launches. */
 static bool is_worker_name(orr_str s)
 {
@@ -1155,7 +1148,7 @@ static bool is_worker_name(orr_str s)
     return orr_str_begins(s, "gloo:") || orr_str_begins(s, "mpi:") || orr_str_begins(s, "ucc:");
 }
 
-/* Submissions that no worker has taken up yet, oldest first. */
+/* Submissions not yet matched with a worker, oldest first. */
 typedef struct queue {
     uint32_t *ops;
     size_t count, room, first;
@@ -1166,8 +1159,8 @@ static orr_str name_of(const joiner *j, uint32_t op)
     return link_name(j->l, op_event(j, op));
 }
 
-/* The oldest submission of the same kind; it leaves the queue. By kind and not by order alone: back
- * ends with several workers take up submissions of one kind in order, of several kinds in any. */
+/* Removes the oldest submission of the same kind. By kind, not by order alone: back ends with
+ * several workers start submissions of one kind in order, of several kinds in any. */
 static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
 {
     char mine[40], other[40];
@@ -1185,7 +1178,7 @@ static uint32_t take_submission(const joiner *j, queue *q, uint32_t worker)
     return LINK_NONE;
 }
 
-/* The submitter goes on at once; its first operator after the work is the first that can have
+/* The submitter continues at once; its first operator after the work is the first that can have
  * needed the result. */
 static void join_worker(joiner *j, uint32_t submitted, uint32_t worker)
 {
@@ -1217,7 +1210,7 @@ static void join_workers(joiner *j)
     orr_free(q.ops);
 }
 
-/* Order matters to the bytes of the result and to nothing else: edges are appended. */
+/* The order only affects the bytes of the result: edges are appended. */
 static orr_code join_all(merger *m, orr_error *err)
 {
     joiner j = {.m = m, .l = m->l};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_timeline.c - a measured run as a timeline: threads and streams of every rank, in one clock.
+/* link_timeline.c - a measured run as a timeline: threads and streams of every rank, on one clock.
  *
- * What the profiler recorded, no more: operators and annotations on the tracks of their threads,
+ * Only what the profiler recorded: operators and annotations on the tracks of their threads,
  * kernels, copies and fills on those of their streams, an arrow from a launching call's operator to
  * its kernel.  Spans of communication have their kind and group, so that a measured and a simulated
  * run can be compared. */
@@ -20,14 +20,14 @@ typedef struct drawer {
     orr_timeline *t;
     const orr_link *l;
     uint32_t rank;
-    int64_t shift_ns; /* to the clock of all, with 0 at the first event of all */
+    int64_t shift_ns; /* to the common clock, with 0 at the first event of all */
     uint32_t *tracks; /* of threads; LINK_NONE: none yet */
     orr_map *streams; /* stream and device -> track */
     uint32_t *names;  /* text of the device trace -> text of the timeline; LINK_NONE: not yet */
     orr_error *err;
 } drawer;
 
-/* Only NCCL's SendRecv kernel has both words in its name: it carries all-to-alls as well, so it
+/* Only NCCL's SendRecv kernel has both words in its name: it also implements all-to-all, so it
  * counts as a collective. */
 static orr_span_kind kind_of_work(orr_str name)
 {
@@ -93,8 +93,8 @@ static orr_code stream_track(drawer *d, const kin_event *e, uint32_t *out)
 
 /* ---- spans ---- */
 
-/* A trace of a million events has a few hundred names: the table saves looking each of them up by
- * its text again. */
+/* A trace of a million events has a few hundred names: the table avoids looking each of them up by
+ * text. */
 static orr_code name_text(drawer *d, uint32_t name, uint32_t *out)
 {
     orr_code code = ORR_OK;
@@ -111,8 +111,8 @@ static orr_code group_text(drawer *d, const kin_event *e, uint32_t *out)
     if (e->extra == KIN_NO_TEXT || d->l->device.extras[e->extra].group == KIN_NO_TEXT)
         return ORR_OK;
     orr_str s = orr_intern_get(d->l->device.texts, d->l->device.extras[e->extra].group);
-    /* The reader keeps the JSON text, which is a string or a number.  The same group must have one
-     * name on all ranks, whichever way a version of PyTorch wrote it. */
+    /* The reader keeps the JSON text, a string or a number.  The same group must have one name on
+     * all ranks, however a version of PyTorch wrote it. */
     if (s.len >= 2 && s.ptr[0] == '"')
         s = (orr_str){s.ptr + 1, s.len - 2};
     return orr_timeline_add_text(d->t, s, out, d->err);
@@ -129,7 +129,7 @@ static orr_code add_span(drawer *d, const kin_event *e)
         return code;
     const int64_t start_ns = e->start_ns + d->shift_ns;
     if (start_ns > MAX_NS || start_ns < -MAX_NS || e->dur > (double)MAX_NS)
-        return ORR_OK; /* a clock that jumped by months: nobody could look at it */
+        return ORR_OK; /* a clock that jumped by months: not displayable */
     s.start = start_ns * 1000;
     s.end = s.start + (int64_t)e->dur * 1000;
     if (e->extra != KIN_NO_TEXT && d->l->device.extras[e->extra].bytes > 0)
@@ -137,8 +137,8 @@ static orr_code add_span(drawer *d, const kin_event *e)
     return orr_timeline_add_span(d->t, &s, NULL, d->err);
 }
 
-/* Calls of the runtime are not drawn: there is one for nearly every kernel, and the operator around
- * it shows the same time. */
+/* Runtime calls are not drawn: there is one for nearly every kernel, and the operator around it
+ * shows the same time. */
 static bool is_drawn(const kin_event *e)
 {
     return kin_is_device(e) || e->kind == KIN_OPERATOR || e->kind == KIN_STEP;
@@ -157,7 +157,7 @@ static orr_code draw(drawer *d)
 static orr_code draw_rank(orr_timeline *t, const link_job_rank *r, int64_t first, orr_error *err)
 {
     const orr_link *l = r->link;
-    /* A host trace alone has an order and no times: it has nothing to draw. */
+    /* A host trace alone has an order but no times: nothing to draw. */
     if (!l->device.count)
         return ORR_OK;
     const uint32_t texts = orr_intern_count(l->device.texts);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_waits.c - who waited for the device, and for which of its operations (chakra.md 3.6).
+/* link_waits.c - what waited for the device, and for which operations (chakra.md 3.6).
  *
- * The profiler tells it in two ways.  With cuda_sync events on, each says what was waited for:
+ * There are two sources.  With cuda_sync events enabled, each records what was waited for:
  *
  *     Context Sync        all streams         -> the call with its correlation
  *     Stream Sync         its stream          -> the call with its correlation
  *     Event Sync          a stream, up to a recorded event -> the call with its correlation
  *     Stream Wait Event   a stream, up to a recorded event -> the next operation on the waiting stream
  *
- * Without them there are only the calls.  Their names say whether they wait for everything or for
- * something; what the something was the clock tells: what ended last before the call returned.  A
- * copy that ended before its own call returned was waited for too.
+ * Without them there are only the calls.  Their names tell whether they wait for everything or for
+ * something; the clock tells what that was: the operation that ended last before the call returned.
+ * A copy that ended before its own call returned was waited for too.
  *
  * chakra_trace_link keeps those waits that lie on the critical path of the first step.  A wait that
- * is not on it today is on it on another machine, and simulating is asking just that; so all are
- * kept, of all steps.
- * Invariant: from started before `to` ended, so that no dependency made of it goes back in time.
- * Cost: linear but for binary searches; streams times synchronisations of the whole device. */
+ * is not on it may be on it on another machine, which is what simulation is about; so all are kept,
+ * of all steps.
+ * Invariant: `from` started before `to` ended, so that no dependency goes back in time. Cost:
+ * linear except for binary searches; plus streams times device-wide synchronisations. */
 #include "link_impl.h"
 
 #include "base/memory/map.h"

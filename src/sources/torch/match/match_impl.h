@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* match_impl.h - the calls of both sides, as every reader hands them over.
+/* match_impl.h - the calls of both sides, as every reader delivers them.
  *
  * The captured side is read first: which operators it has decides where to stop in the measured
  * one, in which an operator calls others down to those that launch kernels. */
@@ -13,7 +13,7 @@
 #include "models/compute/operators/operator_cost.h"
 #include "sources/torch/fx/fx_graph.h"
 
-/* ---- what a comparison is made of ---- */
+/* ---- the data of a comparison ---- */
 
 struct orr__operators_store {
     orr_arena *arena;
@@ -24,19 +24,19 @@ struct orr__operators_store {
 
 enum { MATCH_CAPTURED, MATCH_MEASURED, MATCH_SIDES };
 
-/* What the captured side says of an operator. */
+/* What the captured side tells about an operator. */
 enum { MATCH_IS_CAPTURED = 1, MATCH_IS_CAUSAL = 2, MATCH_IS_TRANSPOSED = 4 };
 
 typedef struct match_call {
-    uint32_t name;   /* of those that count as the same */
-    uint32_t shapes; /* a text; empty: not known */
-    uint32_t caller; /* a call of the same list; MATCH_NONE: nobody */
+    uint32_t name;   /* canonical: shared by equivalent operators */
+    uint32_t shapes; /* a text; empty: unknown */
+    uint32_t caller; /* a call of the same list; MATCH_NONE: none */
     uint32_t cover;  /* a captured operator around it; MATCH_NONE: it counts itself */
     uint64_t count;  /* 0: only its time counts */
     uint64_t flops, bytes;
     orr_ps time, predicted;
     bool is_free;
-    bool is_blank; /* it calculates, but without shapes nobody knows how much */
+    bool is_blank; /* it computes, but without shapes the cost is unknown */
     bool is_counted;
 } match_call;
 
@@ -57,7 +57,7 @@ typedef struct match {
 /* A call as a reader sees it. */
 typedef struct match_draft {
     operator_call call;
-    uint32_t list_length; /* of an operation on lists; 0: not known */
+    uint32_t list_length; /* of a list operation; 0: unknown */
     uint32_t caller;
     uint64_t count;
     orr_ps time;

@@ -16,10 +16,9 @@
 #include <string.h>
 
 /* The tensors of one recorded call while its JSON is read.  Counts from the file are bounded before
- * memory is asked for. */
+ * allocating. */
 typedef struct tensor_list {
-    operator_tensor
-        *list; /* shapes and strides are set when all are read: dims may move until then */
+    operator_tensor *list; /* shapes and strides are set at the end: dims may move until then */
     size_t count, room;
     uint64_t *dims;
     size_t dim_count, dim_room;
@@ -34,7 +33,7 @@ static void tensors_fini(tensor_list *t)
     orr_free(t->dims);
 }
 
-/* An error with the place of v; lines are counted only here. */
+/* An error at the place of v; lines are counted only here. */
 static orr_code fail_at_value(orr_error *err, orr_json_value v, const char *fmt, ...)
 {
     char words[200];
@@ -134,9 +133,8 @@ orr_code match_captured(match *m, const fx_graph *g, orr_error *err)
 
 /* ==== measured operators from a CSV file: docs/format/operators.md.
  *
- * The first line names the columns, so tables with more of them can be used as they are.  Rows
- * stand in the order in which operators began, so an operator that calls stands above those it
- * calls. */
+ * The header row names the columns, so tables with extra ones can be used unchanged.  Rows are in
+ * the order in which operators started, so a caller is above its callees. */
 
 enum { OP, SHAPES, COUNT, GPU_US, PARENT, COLUMNS };
 enum { TABLE_RANK_MOST = 64, TABLE_TENSORS_MOST = 4096, SHOWN = 60 };
@@ -152,7 +150,7 @@ typedef struct table {
     size_t tensor_room;
     uint64_t *dims;
     size_t dim_count, dim_room;
-    orr_intern *ops;  /* names as they stand */
+    orr_intern *ops;  /* names verbatim */
     uint32_t *latest; /* by name: the last row that has it */
     size_t latest_room;
     orr_error *err;
@@ -165,7 +163,7 @@ static orr_code fail_at(const table *t, const orr_csv_field *f, const char *expe
                     f->text.ptr, expected);
 }
 
-/* ---- the line of names ---- */
+/* ---- the header row ---- */
 
 static orr_code read_names(table *t, const orr_csv_row *row)
 {
@@ -223,7 +221,7 @@ static orr_code read_sizes(table *t, const orr_csv_field *f, size_t *tensors)
     return ORR_OK;
 }
 
-/* Only now do the sizes stay where they are. */
+/* Pointers are set now: dims no longer moves. */
 static void place_shapes(table *t, size_t tensors)
 {
     const uint64_t *at = t->dims;
@@ -328,15 +326,15 @@ orr_code match_table(match *m, orr_span bytes, const char *label, orr_error *err
 
 /* ==== measured operators from a host trace of PyTorch's (ExecutionTraceObserver).
  *
- * Tensors come with shapes, strides and bytes of an element, inputs and results; times are not in
- * it.  Nodes are in the order of ends, so an operator may stand below those it calls: callers are
- * found when all nodes are read. */
+ * It has shapes, strides and element sizes of inputs and outputs, but no times.  Nodes are in the
+ * order in which they ended, so a caller may be below its callees: callers are resolved at the
+ * end. */
 
 enum { ITEM_BYTES = 4, VALUE_PARTS = 6, DEPTH_MOST = 1000 };
 
 typedef struct node {
     int64_t id, parent;
-    uint32_t call; /* MATCH_NONE: no operator of PyTorch's */
+    uint32_t call; /* MATCH_NONE: not an operator of PyTorch */
 } node;
 
 typedef struct host {
@@ -350,7 +348,7 @@ typedef struct host {
 
 /* ---- tensors ---- */
 
-/* value: [id, storage, offset, elements, bytes of an element, device] */
+/* value: [id, storage, offset, elements, bytes per element, device] */
 static orr_code add_tensor(host *h,
                            orr_json_value value,
                            orr_json_value shape,
@@ -378,7 +376,7 @@ static orr_code add_tensor(host *h,
         return fail_at_value(h->err, value, "%" PRIu32 " dimensions, but %" PRIu32 " strides",
                              t.rank, strides);
     t.element_bytes = bytes < UINT32_MAX ? (uint32_t)bytes : 0;
-    t.is_written = stride != NULL; /* for now: it has strides */
+    t.is_written = stride != NULL; /* temporarily: it has strides */
     return take_tensor(&h->tensors, &t, value);
 }
 
@@ -428,14 +426,14 @@ static orr_code add_tensors(host *h, orr_json_value sides)
     return ORR_OK;
 }
 
-/* Only now do the sizes stay where they are. */
+/* Pointers are set now: dims no longer moves. */
 static void place_sizes(host *h)
 {
     const uint64_t *at = h->tensors.dims;
     for (size_t i = 0; i < h->tensors.count; i++) {
         operator_tensor *t = &h->tensors.list[i];
         t->shape = at;
-        if (t->rank) /* without any sizes there is no address to count from */
+        if (t->rank) /* without sizes there is no address */
             at += t->rank;
         if (t->is_written) {
             t->stride = at;
@@ -521,7 +519,7 @@ static orr_code read_document(host *h)
 
 /* ---- callers ---- */
 
-/* The nearest operator above; nodes of other kinds are passed through.  Circles end, too. */
+/* The nearest operator above; other nodes are skipped.  Cycles terminate. */
 static uint32_t nearest_call(const host *h, const orr_map *by_id, const node *n)
 {
     for (size_t steps = 0; steps < DEPTH_MOST; steps++) {
@@ -567,10 +565,10 @@ orr_code match_host(match *m, orr_span bytes, const char *label, orr_error *err)
 
 /* ==== measured operators from a trace of PyTorch's profiler (Kineto), recorded with record_shapes.
  *
- * Who called whom is a matter of time: on one thread, an operator that begins and ends inside
- * another was called by it.  A kernel's time goes to the operator with its "External id".  Of
- * several steps (ProfilerStep#) the last one counts.  What operators made is not in it, so bytes
- * are not known.  Cost: a sort over the operators. */
+ * Callers follow from times: on one thread, an operator that starts and ends inside another was
+ * called by it.  A kernel's time goes to the operator with its "External id".  Of several steps
+ * (ProfilerStep#) the last counts.  Outputs are not recorded, so bytes are unknown.  Cost: a sort
+ * over the operators. */
 
 #define TIME_MOST 1e15 /* microseconds */
 #define KERNEL_PS_MOST ((__int128)9000000000000000000)
@@ -648,10 +646,10 @@ static orr_code add_shapes(kineto *k, orr_json_value args)
         if (code || (code = add_shape(k, shape, word)))
             return code;
     }
-    const uint64_t *at = k->tensors.dims; /* only now do the sizes stay where they are */
+    const uint64_t *at = k->tensors.dims; /* dims no longer moves */
     for (size_t i = 0; i < k->tensors.count; i++) {
         k->tensors.list[i].shape = at;
-        if (k->tensors.list[i].rank) /* without any sizes there is no address to count from */
+        if (k->tensors.list[i].rank) /* without sizes there is no address */
             at += k->tensors.list[i].rank;
     }
     return ORR_OK;
@@ -764,7 +762,7 @@ static orr_code read_profile(kineto *k)
         "no operators (\"cat\": \"cpu_op\", \"name\": \"aten::...\") among \"traceEvents\"");
 }
 
-/* ---- when all events are read ---- */
+/* ---- after all events ---- */
 
 static int by_start(const void *a, const void *b)
 {
@@ -778,13 +776,12 @@ static int by_start(const void *a, const void *b)
     return x->call < y->call ? -1 : x->call > y->call;
 }
 
-/* The stack of open operators lies in the list itself: callers lead from the innermost outwards. */
+/* The stack of open operators is in the list itself: callers lead from the innermost outwards. */
 static void find_enclosing(kineto *k)
 {
     match_call *calls = k->m->sides[MATCH_MEASURED].calls;
     size_t depth = 0;
-    interval *open =
-        k->intervals; /* entries before the one that is looked at are not needed any more */
+    interval *open = k->intervals; /* entries before the current one are no longer needed */
     qsort(k->intervals, k->interval_count, sizeof *k->intervals, by_start);
     for (size_t i = 0; i < k->interval_count; i++) {
         const interval at = k->intervals[i];

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operator_match.c - calls of both sides against each other.
+/* operator_match.c - matches the calls of both sides.
  *
- * A measured operator calls others.  It counts where the captured side has an operator of its name:
- * what it calls is then how the device does it, and belongs to it.  Where the captured side does
- * not have it, what it calls counts, down to operators that call nothing which does something.
+ * A measured operator calls others.  It counts if the captured side has an operator of its name:
+ * its callees are then its implementation.  Otherwise its callees count, down to operators whose
+ * callees do no work.
  *
  * Calls are gathered by name and shapes; the smaller number of calls on the two sides is matched.
- * Where shapes were not recorded, calls of the name that are left match.  Cost: sorting the kinds
- * of calls, and for each call its callers. */
+ * Without recorded shapes, remaining calls of the same name match.  Cost: sorting the kinds of
+ * calls, and the callers of each call. */
 #include "match_impl.h"
 
 #include "base/arithmetic.h"
@@ -18,7 +18,7 @@
 
 #include <stdlib.h>
 
-/* ==== which operators count as the same.
+/* ==== equivalent operators.
  *
  * A capture without a GPU dispatches what a CPU would, so a few names differ though the work is the
  * same: attention has a kernel for each device, gradients are added in place or not, fresh memory
@@ -51,7 +51,7 @@ static const struct {
 static const char attention[] = "scaled_dot_product_attention";
 static const char attention_backward[] = "scaled_dot_product_attention_backward";
 
-/* Every kernel of attention has a rule of its kind; NULL: it is none. */
+/* Every attention kernel has a rule of its kind; NULL: not attention. */
 static const char *attention_name(const operator_row *row)
 {
     switch (row ? (operator_rule)row->rule : RULE_FREE) {
@@ -82,7 +82,7 @@ static orr_str plain_name(orr_str text)
     return base;
 }
 
-/* The name under which an operator and those that stand for it on other devices count. */
+/* The canonical name of an operator and its equivalents on other devices. */
 static bool name_of_op(match *m, orr_str op, uint32_t *number)
 {
     const uint32_t before = orr_intern_count(m->names);
@@ -96,7 +96,7 @@ static bool name_of_op(match *m, orr_str op, uint32_t *number)
     return true;
 }
 
-/* The name of an operation on one tensor that is done on lists; MATCH_NONE: it is none. */
+/* The name of the single-tensor form of a list operation; MATCH_NONE: none. */
 static bool single_of(match *m, uint32_t name, uint32_t *number)
 {
     const orr_str text = orr_intern_get(m->names, name);
@@ -116,8 +116,8 @@ static bool single_of(match *m, uint32_t name, uint32_t *number)
 
 enum { LIST_MOST = 8 };
 
-/* Tensors that tell calls apart: of attention queries, keys and values, since what else there is
- * (sums of exponentials, seeds) differs from kernel to kernel.  Long lists are not recorded. */
+/* How many tensors distinguish calls: of attention queries, keys and values, since the rest (sums
+ * of exponentials, seeds) differs from kernel to kernel.  Long lists are not recorded. */
 static uint32_t told_apart_by(const operator_call *call)
 {
     const operator_name name = orr__operator_name(call->name);
@@ -130,7 +130,7 @@ static uint32_t told_apart_by(const operator_call *call)
     return row && row->rule == RULE_MOVE && call->in_count > LIST_MOST ? 0 : UINT32_MAX;
 }
 
-/* Shapes as text, those that tell calls apart. */
+/* The distinguishing shapes as text. */
 static bool shapes_of(match *m, const operator_call *call, uint32_t *number)
 {
     const uint32_t most = told_apart_by(call);
@@ -153,13 +153,13 @@ static bool shapes_of(match *m, const operator_call *call, uint32_t *number)
     return ok;
 }
 
-/* ==== all of it ==== */
+/* ==== everything ==== */
 
 enum { DEPTH_MOST = 1000 };
 
 /* ---- one call ---- */
 
-/* Work and launch. */
+/* Work and launch overhead. */
 static orr_ps predict(const orr_hardware *hw, const operator_cost *cost)
 {
     const operator_rates rates = {.arrays = orr_hardware_peak(hw),
@@ -175,8 +175,8 @@ static orr_ps plus_time(orr_ps a, orr_ps b)
     return __builtin_add_overflow(a, b, &out) ? INT64_MAX : out;
 }
 
-/* Whether a mask was causal, a convolution transposed, is not recorded: it was as the captured side
- * has it. */
+/* Whether a mask was causal or a convolution transposed is not recorded: taken from the captured
+ * side. */
 static operator_call with_hints(const match *m, int side, const operator_call *call, uint32_t name)
 {
     operator_call out = *call;
@@ -196,8 +196,7 @@ static void note_captured(match *m, const operator_call *call, uint32_t name)
         m->flags[name] |= MATCH_IS_TRANSPOSED;
 }
 
-/* An operation on lists where the other side goes tensor by tensor is as many calls as the list has
- * tensors. */
+/* If the other side works tensor by tensor, a list operation counts as one call per tensor. */
 static bool take_apart(match *m, const match_draft *d, uint32_t *name, uint64_t *count)
 {
     uint32_t single;
@@ -243,7 +242,7 @@ orr_code match_add(match *m, int side, const match_draft *d, orr_error *err)
 
 enum { HAS_CALLEES = 1, HAS_WORK = 2 };
 
-/* Who calls something, and who calls something that does something. */
+/* Marks calls with callees, and calls with callees that do work. */
 static void mark_callers(const match_side *s, uint8_t *marks)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -252,14 +251,14 @@ static void mark_callers(const match_side *s, uint8_t *marks)
         uint32_t at = c->caller;
         for (int depth = 0; at < s->count && depth < DEPTH_MOST; depth++) {
             if ((marks[at] & mark) == mark)
-                break; /* those above know already */
+                break; /* marked above already */
             marks[at] |= mark;
             at = s->calls[at].caller;
         }
     }
 }
 
-/* A view that turned out to be a copy is no end of the search. */
+/* A view that turned out to be a copy does not end the search. */
 static bool is_stop(const match *m, const match_call *c, uint8_t marks)
 {
     return m->flags[c->name] & MATCH_IS_CAPTURED && (!c->is_free || !(marks & HAS_WORK));
@@ -351,7 +350,7 @@ static bool gather_side(match *m, int side, kinds *k, orr_operators *o)
     return true;
 }
 
-/* qsort has no place for the texts: they stand in the entry. */
+/* qsort has no context argument, so the entry holds the texts. */
 typedef struct sorted {
     orr_str name, shapes;
     kind k;
@@ -364,7 +363,7 @@ static int compare_text(orr_str a, orr_str b)
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* Shapes that were not recorded come last of a name, so that others match first. */
+/* Unrecorded shapes come last within a name, so that others match first. */
 static int by_name(const void *a, const void *b)
 {
     const sorted *x = a, *y = b;
@@ -401,7 +400,7 @@ static void pair_shapes(sorted *list, size_t count, orr_operator_row *row)
         row->alike = orr_sat_add(row->alike, k->alike);
     }
     row->matched = orr_min_u64(row->calls[0], row->calls[1]);
-    /* The last is the one without shapes, if there is one. */
+    /* The one without shapes comes last, if there is one. */
     kind *last = &list[count - 1].k;
     if (list[count - 1].shapes.len)
         return;
@@ -439,7 +438,7 @@ static void add_gaps(orr_operators *o,
 {
     for (size_t i = 0; i < count; i++) {
         const kind *k = &list[i].k;
-        /* Captured calls that are left over may be the measured ones without shapes. */
+        /* Left-over captured calls may be the measured ones without shapes. */
         const bool is_short = k->calls[1] > k->alike;
         const bool is_over = k->calls[0] > k->alike && row->calls[0] > row->alike;
         if (!is_short && !is_over)
@@ -534,7 +533,7 @@ static orr_code make_result(match *m, orr_operators *o, orr_error *err)
 
 /* ---- from files ---- */
 
-/* The first byte that is not blank: JSON is an object here, a table begins with a name. */
+/* The first non-blank byte: JSON is an object here, a table starts with a name. */
 static bool is_json(orr_span bytes)
 {
     size_t i = bytes.len >= 3 && memcmp(bytes.ptr, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;

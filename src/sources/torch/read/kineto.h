@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto.h - a device trace: what Kineto, PyTorch's profiler, recorded on one rank.
  *
- * The file is read once, an event at a time; what stays is one record of fixed size for each event
- * that can matter, and texts once each. */
+ * The file is streamed once; what stays is one fixed-size record per relevant event, and each text
+ * once. */
 #ifndef ORR_PYTORCH_KINETO_H
 #define ORR_PYTORCH_KINETO_H
 
@@ -12,26 +12,25 @@
 
 #include <orrery/lab/link.h>
 
-/* ---- what is counted: trouble is an error with --strict ---- */
+/* ---- counters: trouble is an error with --strict ---- */
 
 typedef struct link_tally {
     orr_link_counts counts;
     bool is_strict;
 } link_tally;
 
-/* One more of these.  Trouble in strict mode is an error, at `where` (NULL: no place). */
+/* Counts one more.  Trouble in strict mode is an error, at `where` (NULL: no place). */
 orr_code link_count(link_tally *t, orr_link_counter c, const orr_where *where, orr_error *err)
     ORR_MUST_CHECK;
 
-/* One more host node whose parent does not come before it; the first few are remembered by their
- * ids. */
+/* One more host node whose parent does not precede it; the first few are remembered by id. */
 orr_code link_count_later(link_tally *t,
                           const orr_where *where,
                           uint64_t id,
                           uint64_t parent,
                           orr_error *err) ORR_MUST_CHECK;
 
-/* As link_count for an event of the device trace `path`, which has a name and a place in
+/* As link_count, for an event of the device trace `path` with a name and an index in
  * traceEvents. */
 orr_code link_count_event(link_tally *t,
                           orr_link_counter c,
@@ -42,7 +41,7 @@ orr_code link_count_event(link_tally *t,
 
 /* ---- events ---- */
 
-#define KIN_NO_NUMBER INT64_MIN /* this event does not have the number */
+#define KIN_NO_NUMBER INT64_MIN /* the event lacks the number */
 enum { KIN_NO_TEXT = UINT32_MAX };
 
 typedef enum kin_class {
@@ -58,7 +57,7 @@ typedef enum kin_class {
 } kin_class;
 
 enum {
-    KIN_TS_REAL = 1,  /* the time stamp has a point in the file */
+    KIN_TS_REAL = 1,  /* the timestamp has a decimal point in the file */
     KIN_DUR_REAL = 2, /* so has the duration */
     KIN_LAUNCH = 4,   /* a launch by the names that chakra_trace_link knows */
     KIN_USER = 8,     /* an operator that is a user_annotation */
@@ -69,7 +68,7 @@ enum {
  * rules, microseconds as in the file. */
 typedef struct kin_event {
     double ts, dur;
-    int64_t start_ns; /* by the clock of the file; or, by the rules, whole microseconds */
+    int64_t start_ns; /* on the clock of the file; or, by the rules, whole microseconds */
     int64_t external; /* -1: none */
     int64_t rf;       /* record-function id, or KIN_NO_NUMBER */
     int64_t correlation;
@@ -80,11 +79,11 @@ typedef struct kin_event {
     uint32_t extra; /* which of the extras; KIN_NO_TEXT: none */
     uint8_t kind;   /* kin_class */
     uint8_t flags;
-    int16_t device; /* -1: not said */
+    int16_t device; /* -1: unknown */
     uint32_t index; /* place in traceEvents */
 } kin_event;
 
-/* What few events have. */
+/* Fields of few events. */
 typedef struct kin_extra {
     uint32_t group;      /* JSON text of "Process Group Name", quotes and all */
     uint32_t collective; /* texts: names of the trace */
@@ -101,10 +100,10 @@ typedef struct kin_trace {
     size_t count, room;
     kin_extra *extras;
     size_t extra_count, extra_room;
-    orr_intern *texts;   /* of names and the like */
+    orr_intern *texts;   /* of names and similar */
     orr_intern *threads; /* JSON texts of tid, in the order of the file */
-    orr_str groups;      /* JSON text: the list of process groups; empty: not said */
-    int64_t rank, world; /* KIN_NO_NUMBER: not said */
+    orr_str groups;      /* JSON text: the list of process groups; empty: missing */
+    int64_t rank, world; /* KIN_NO_NUMBER: missing */
     int64_t base_ns;     /* the earliest start; set by sorting */
     bool has_step, has_events;
     bool has_phase;                                      /* an entry of the list is an event */
@@ -112,7 +111,7 @@ typedef struct kin_trace {
     orr_arena *arena;
 } kin_trace;
 
-/* What a reader of events may see of one to refuse it. */
+/* The fields of an event on which it can be refused. */
 typedef struct kin_look {
     orr_str cat, ph;
     bool has_id;
@@ -121,9 +120,9 @@ typedef struct kin_look {
 
 /* How device traces are read; all-zero is our way. */
 typedef struct kin_rules {
-    bool keeps_micros; /* times stay what they are in the file (chakra.md 3.3) */
-    /* Refuses events; with it a bad field is an error instead of being counted, times below 0 and
-     * events without one stay, and a bare list of events is no trace (chakra.md 3.3). */
+    bool keeps_micros; /* times stay as in the file (chakra.md 3.3) */
+    /* Refuses events; if set, a bad field is an error instead of being counted, negative times and
+     * events without one stay, and a bare list of events is not a trace (chakra.md 3.3). */
     orr_code (*refuse)(const kin_look *event, orr_error *err);
 } kin_rules;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto_read.c - a device trace from its JSON, one event at a time (chakra.md 3.3).
  *
- * Why records and not trees: a trace of some seconds has a million events of which a dozen fields
- * count. Which fields an event has depends on who wrote it: CUDA, ROCm and the host side differ,
- * and so do the versions of PyTorch.  Nothing but traceEvents is required; a field of a wrong type
- * makes a bad event, which is counted, or by other rules an error at its place.
- * Cost: one pass; an index of one piece of the file, a record for each event that can matter. */
+ * Why records and not trees: a trace of some seconds has a million events, of which a dozen fields
+ * matter. Which fields an event has depends on its writer: CUDA, ROCm and the host side differ, and
+ * so do versions of PyTorch.  Only traceEvents is required; a field of the wrong type makes a bad
+ * event, which is counted, or by other rules an error at its place.
+ * Cost: one pass; an index of one piece of the file, one record per relevant event. */
 #include "kineto.h"
 
 #include "base/text/number.h"
@@ -27,7 +27,7 @@ typedef struct reader {
     orr_error *err;
 } reader;
 
-/* An event while its fields come in, in any order. */
+/* An event while its fields arrive, in any order. */
 typedef struct draft {
     kin_event e;
     kin_extra x;
@@ -46,7 +46,7 @@ static void is_bad(draft *d, const char *field)
     d->is_bad = true;
 }
 
-/* A whole number, also one written as a text or with a point: writers differ. */
+/* An integer, also as a string or with a decimal point: writers differ. */
 static bool lenient_i64(orr_json_value v, int64_t *out)
 {
     orr_str s;
@@ -75,7 +75,7 @@ static void take_id(draft *d, const char *field, orr_json_value v, int64_t *out)
         is_bad(d, field);
 }
 
-/* As take_id, for what is said in other words by some writers: "0x0" for a stream. */
+/* As take_id, for fields that some writers fill differently: "0x0" for a stream. */
 static void take_hint(orr_json_value v, int64_t *out)
 {
     int64_t id;
@@ -103,7 +103,7 @@ static bool take_duration(const reader *r, draft *d, orr_json_value v)
     return true;
 }
 
-/* A text, or a bad event. */
+/* A string, or a bad event. */
 static bool take_str(draft *d, chrome_field f, const char *field)
 {
     if (!chrome_has(&d->in, f))
@@ -127,7 +127,7 @@ static orr_code intern_value(reader *r, orr_json_value v, uint32_t *out)
     return intern(r, s, out);
 }
 
-/* As Python has it: a double, or an integer of any size (chakra.md 3.3).  The double is for what
+/* As in Python: a double, or an integer of any size (chakra.md 3.3).  The double is for values that
  * cannot be compared otherwise. */
 static orr_code take_micros(reader *r, draft *d, orr_json_value v)
 {
@@ -149,8 +149,8 @@ static orr_code take_micros(reader *r, draft *d, orr_json_value v)
     return ORR_OK;
 }
 
-/* Time stamps have 16 digits before the point and three after it, more than a double holds: so
- * twice. */
+/* Timestamps have 16 digits before the point and three after it, more than a double holds: so both
+ * forms. */
 static orr_code take_start(reader *r, draft *d, orr_json_value v)
 {
     d->e.flags |= orr_json_type_of(v) == ORR_JSON_REAL ? KIN_TS_REAL : 0;
@@ -166,15 +166,15 @@ static orr_code take_start(reader *r, draft *d, orr_json_value v)
 
 /* ---- args ---- */
 
-/* How a field of `args` is taken, and where it goes. */
+/* How a field of `args` is read, and where it is stored. */
 typedef enum arg_kind {
-    ARG_ID,     /* a number of the event; a bad event without one */
-    ARG_HINT,   /* a number of the event, or nothing */
+    ARG_ID,     /* a number of the event; without one the event is bad */
+    ARG_HINT,   /* a number of the event, optional */
     ARG_STREAM, /* ROCm writes "0x0" for calls */
     ARG_DEVICE,
     ARG_EXTRA, /* a number of what communicates */
     ARG_WORD,  /* ... a text */
-    ARG_RAW    /* ... a text or list, as it stands in the file */
+    ARG_RAW    /* ... a string or list, verbatim */
 } arg_kind;
 
 static const struct {
@@ -303,10 +303,10 @@ static kin_class class_of(const draft *d)
     return (kin_class)orr_word_find(kinds, ORR_COUNT(kinds), d->in.cat, KIN_OTHER);
 }
 
-/* ---- accelerators that are no GPUs ----
+/* ---- accelerators other than GPUs ----
  *
- * MTIA, HPUs and other devices have categories of their own, which chakra_trace_link does not know.
- * What nobody knows is counted, and its category named. */
+ * MTIA, HPUs and other devices have their own categories, which chakra_trace_link does not know.
+ * Unknown ones are counted, and the category is named. */
 
 static kin_class class_of_others(orr_str cat)
 {
@@ -357,7 +357,7 @@ static bool is_passed_over(orr_str cat)
     return cat.len == 0 || orr_str_among(cat, known, ORR_COUNT(known));
 }
 
-/* Device events that name no stream run on that of their row. */
+/* Device events without a stream run on that of their row. */
 static void set_stream(const reader *r, draft *d)
 {
     int64_t row;
@@ -393,8 +393,8 @@ static orr_code classify_others(reader *r, draft *d)
     return link_count(r->opt->tally, ORR_LINK_OTHER_KINDS, NULL, r->err);
 }
 
-/* Trouble with an event.  Finding its line reads the file from its start: only for the one that
- * ends the program. */
+/* Trouble with an event.  Finding its line rereads the file: only for the one that ends the
+ * program. */
 static orr_code count_trouble(const reader *r, const draft *d, orr_link_counter c)
 {
     link_tally *t = r->opt->tally;
@@ -420,7 +420,7 @@ static orr_code check_fields(const reader *r, draft *d)
     return ORR_OK;
 }
 
-/* An event that lasts needs a name, a start and a duration to be of use. */
+/* A complete event needs a name, a start and a duration to be useful. */
 static orr_code check_missing(const reader *r, draft *d)
 {
     if (r->opt->rules->refuse || d->e.kind == KIN_OTHER || d->is_bad ||

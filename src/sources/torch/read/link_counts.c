@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link_counts.c - the names of what is counted while linking; what is trouble is an error in strict
- * mode. */
+/* link_counts.c - names of the counters of linking; which of them are errors in strict mode. */
 #include "kineto.h"
 
 #include "base/short_forms.h"

@@ -68,7 +68,7 @@ linked_comm linked_no_comm(void)
                          .sequence = -1};
 }
 
-/* Lines are counted only now that there is something to say. */
+/* Lines are counted only when an error needs them. */
 orr_where linked_where(const orr_linked *l, const linked_node *n)
 {
     orr_where at = orr_where_byte(l->path, n->byte);
@@ -111,7 +111,7 @@ static bool find_text(orr_json_value v, const char *key, orr_str *out)
            !orr_json_get_str(found, out, NULL);
 }
 
-/* Names are texts in all versions seen, except where a tool in between made numbers of them. */
+/* Names are strings in all versions seen, except where a tool in between made them numbers. */
 static bool find_name(orr_json_value v, orr_str *out)
 {
     orr_json_value found;
@@ -164,7 +164,7 @@ static bool read_group(orr_linked *l, orr_json_value v, linked_group *out)
     return (out->name.ptr && out->about.ptr) || no_room(l);
 }
 
-/* The same groups are described again at the end of a trace; whoever knows more counts. */
+/* The same groups are described again at the end of a trace; the more complete description wins. */
 static bool add_group(orr_linked *l, const linked_group *g)
 {
     linked_group *known = (linked_group *)linked_find_group(l, g->name);

@@ -2,16 +2,15 @@
 /* linked_read.c - a linked trace from JSON: what chakra_trace_link or orrery link wrote, or a host
  * trace alone.
  *
- * One node of the file at a time becomes a tree, is taken apart and forgotten; inputs and outputs
- * stay the text they are in the file.  An entry of `attrs` overrides the field of the same name
- * (chakra.md 4.1), so attrs come last.
+ * One node at a time is parsed as a tree, evaluated and freed; inputs and outputs remain text of
+ * the file.  An entry of `attrs` overrides the field of the same name (chakra.md 4.1), so attrs
+ * come last.
  *
- * Fields that are there must be of the right type, with the place in the message; which fields must
- * be there is a matter of the rules, ours need id and name.  The form is chosen by what a node has,
- * not by the name of the schema: before 1.0.2 attributes were fields, and the parent was called so.
+ * Fields must be of the right type if present; which ones are required depends on the rules, ours
+ * need id and name.  The form is recognised by a node's fields, not by the schema's name: before
+ * 1.0.2 attributes were fields, and the parent was called so.
  *
- * Memory: a few hundred bytes per node, beside the file's pages, which are given back as the
- * reading goes on. */
+ * Memory: a few hundred bytes per node, and the file's pages, which are released while reading. */
 #include "linked.h"
 
 #include "base/formats/json.h"
@@ -29,7 +28,7 @@ typedef struct reader {
     orr_span bytes;
     orr_error *err;
     const char *const *schemas; /* by other rules: only these, in one form */
-    uint64_t released;          /* pages before this byte were given back */
+    uint64_t released;          /* pages before this byte were released */
     unsigned has;               /* bit per top-level key */
 } reader;
 
@@ -42,7 +41,7 @@ typedef struct draft {
     linked_node node;
     linked_comm comm;
     linked_io inputs, outputs;
-    orr_json_value attrs, sync; /* tree NULL: not there */
+    orr_json_value attrs, sync; /* tree NULL: missing */
     orr_json_value value;       /* the node */
     uint64_t thread_dep;        /* LINKED_NO_ID */
     unsigned has;               /* HAS_... */
@@ -59,7 +58,7 @@ struct field {
     orr_code (*take)(const reader *r, const field *f, orr_json_value v, draft *d);
     size_t at;    /* in the draft */
     uint8_t bit;  /* of draft.has, or of linked_node.lacks */
-    bool is_ours; /* other rules pass it over */
+    bool is_ours; /* ignored by other rules */
 };
 
 /* ---- values ---- */
@@ -81,7 +80,7 @@ static void *place_of(draft *d, const field *f)
     return (char *)d + f->at;
 }
 
-/* Where it lies in the file it stays; what had to be decoded is kept. */
+/* Borrowed from the file if possible; decoded strings are kept. */
 static orr_code get_text(const reader *r, const char *name, orr_json_value v, orr_str *out)
 {
     if (orr_json_type_of(v) != ORR_JSON_STRING)
@@ -94,7 +93,7 @@ static orr_code get_text(const reader *r, const char *name, orr_json_value v, or
     return out->ptr ? ORR_OK : orr_no_memory(r->err);
 }
 
-/* To Python true is 1. */
+/* In Python true is 1. */
 static orr_code get_int(const reader *r, const char *name, orr_json_value v, int64_t *out)
 {
     bool is_true;
@@ -129,7 +128,7 @@ static orr_code take_name(const reader *r, const field *f, orr_json_value v, dra
     return get_text(r, f->name, v, &d->node.name);
 }
 
-/* For later, when all fields are read. */
+/* For later, after all fields. */
 static orr_code take_value(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     (void)r;
@@ -148,7 +147,7 @@ static orr_code take_time(const reader *r, const field *f, orr_json_value v, dra
     return wrong(r, v, f->name, "a time in microseconds");
 }
 
-/* The parent: one number; -1, null and the like mean none.  Newer tools may write a list. */
+/* The parent: one number; -1, null and similar mean none.  Newer tools may write a list. */
 static orr_code get_parent(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     orr_json_value first;
@@ -241,7 +240,8 @@ static orr_code take_op_schema(const reader *r, const field *f, orr_json_value v
     return is_null(v) && !r->schemas ? ORR_OK : get_text(r, f->name, v, &d->node.op_schema);
 }
 
-/* What only the new converter looks at may be of any type: what is not understood is not there. */
+/* Fields that only the new converter reads may be of any type: what is not understood counts as
+ * missing. */
 static orr_code take_comm_number(const reader *r, const field *f, orr_json_value v, draft *d)
 {
     int64_t *number = place_of(d, f);
@@ -369,7 +369,7 @@ static orr_code keep_io(const reader *r, const linked_io *io, const linked_io **
     return ORR_OK;
 }
 
-/* Waiting for the device is the host's business; what a device node waits for is on the device. */
+/* Only the host waits for the device; what a device node waits for is on the device. */
 static orr_code join_sync(const reader *r, const draft *d)
 {
     orr_json_value item;
@@ -390,7 +390,8 @@ static orr_code join_sync(const reader *r, const draft *d)
     return ORR_OK;
 }
 
-/* A device node is a copy of its host node, inter_thread_dep and all; to it that means nothing. */
+/* A device node is a copy of its host node including inter_thread_dep, which does not apply to
+ * it. */
 static orr_code join(const reader *r, const draft *d)
 {
     if (d->thread_dep != LINKED_NO_ID && d->node.kind != LINKED_ON_DEVICE &&
@@ -466,7 +467,7 @@ static orr_code read_node(void *context, orr_json_value v)
 
 /* ---- the file ---- */
 
-/* Given twice, the last list counts. */
+/* If given twice, the last list counts. */
 static orr_code begin_nodes(void *context, const orr_json_item *list)
 {
     reader *r = context;
@@ -476,7 +477,7 @@ static orr_code begin_nodes(void *context, const orr_json_item *list)
     return ORR_OK;
 }
 
-/* Numbers that are not understood are not there, unless the rules want them. */
+/* Numbers that are not understood count as missing, unless the rules require them. */
 static orr_code take_top_number(const reader *r, int key, orr_json_value v, uint64_t *out)
 {
     if (orr_json_type_of(v) == ORR_JSON_INT && !orr_json_get_u64(v, out, NULL))
@@ -501,8 +502,7 @@ static orr_code read_top(reader *r, int key, const orr_json_item *item)
                                              : &r->l->finish_ts);
 }
 
-/* Which rank of how many this is, and the groups, as device traces have it; orrery link carries it
- * over. */
+/* The rank, number of ranks and groups, as in device traces; orrery link carries them over. */
 static orr_code read_job(reader *r)
 {
     orr_json_value info, v;
