@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bars_view.c - times side by side, as a drawing (SVG): a group of bars for each input, a bar for
- * each way to compute it.
+/* bars_view.c - times side by side, as a drawing (SVG): one group of bars per input, one bar per
+ * way to compute it.
  *
  *     200 % |      _                     bars are times as shares of the first of their group,
  *           |     | |                    so that small and large inputs stand beside each other;
@@ -9,7 +9,7 @@
  *             16k   1m ...
  *
  * Bars differ in fill (full, light, hatched, outlined) as well as in colour, and their shares are
- * written above them.  The drawing takes the reader's colours: dark on light, or light on dark. */
+ * written above them.  The drawing follows the reader's colour scheme, light or dark. */
 #include <orrery/lab/units.h>
 #include <orrery/view.h>
 
@@ -69,7 +69,7 @@ static void put_head(const drawing *d)
                        "stroke-width=\"2\"/></pattern></defs>\n");
 }
 
-/* What fills what, above the bars. */
+/* The legend, above the bars. */
 static void put_legend(const drawing *d)
 {
     double x = LEFT;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_report.c - a report as text and as JSON.
  *
- * Text is a line a finding, place first, as compilers print them, so that editors can jump to it:
+ * Text is one line per finding, place first, as compilers print them, so that editors can jump to
+ * it:
  *
  *     step.0.et: byte 18234: error: rank 0: node 71 "add": data dependency on node 9, which ... [missing-parent]
  */
@@ -45,7 +46,7 @@ typedef struct printer {
     orr_buf *b;
     const orr_check_style *style;
     const orr_check_report *r;
-    bool is_fix; /* the findings are what was done about them */
+    bool is_fix; /* the findings are repairs */
 } printer;
 
 static void put_colored(const printer *p, const char *color, const char *text)
@@ -90,7 +91,7 @@ static void put_rank(const printer *p, const orr_finding *f)
     orr_buf_text(p->b, ": ");
 }
 
-/* A path that the user may have been given by somebody. */
+/* A path may come from anybody. */
 static void put_path(orr_buf *b, const char *path)
 {
     const orr_str all = orr_str_of(path);

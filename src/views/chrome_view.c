@@ -9,11 +9,11 @@
  *     {"ph":"C",..}                                                               a sample of a counter
  *     ]}
  *
- * A thread shows what lies one inside another, and nothing that overlaps in any other way.  So a
- * track whose spans do (receives that wait at the same time) is spread over *lanes*, each a thread
- * of its own.  What viewers do not need is in arguments, so that src/sources/chrome_trace can read
- * back everything: lanes, the spans of an arrow, times. Cost: O(n log n) time; eight bytes of
- * memory a span beside the timeline: the text goes out as it is made. */
+ * A thread can show nested spans, but no other overlap.  So a track whose spans overlap (receives
+ * that wait at the same time) is spread over *lanes*, each its own thread.  What viewers do not
+ * need is in arguments, so that the reader (src/trace/formats/chrome_trace_read.c) can restore
+ * everything: lanes, the spans of an arrow, times. Cost: O(n log n) time; eight bytes of memory per
+ * span beside the timeline: the text is streamed. */
 #include "info_impl.h"
 
 #include <orrery/view.h>
@@ -31,8 +31,8 @@ enum { DRAIN_AT = 1 << 16, FORMAT_VERSION = 1 };
 typedef struct writer {
     const orr_timeline *t;
     const orr_timeline_parts *p;
-    uint32_t job;        /* the process of what belongs to no rank */
-    uint32_t only_rank;  /* ORR_NO_RANK: there is none, or there are several */
+    uint32_t job;        /* the process for events without a rank */
+    uint32_t only_rank;  /* ORR_NO_RANK: none, or several */
     uint32_t *thread;    /* by span */
     uint32_t *number;    /* by span: in the order of the file */
     uint32_t *lanes;     /* by track */
@@ -48,12 +48,12 @@ typedef struct lane_finder {
     const orr_timeline_parts *p;
     orr_heap busy;  /* end of the outermost span -> lane */
     orr_heap free;  /* lane */
-    orr_ps *inside; /* ends of the spans that are open on `current`, the innermost last */
+    orr_ps *inside; /* ends of the open spans on `current`, innermost last */
     size_t depth, room;
     uint32_t current, lanes;
 } lane_finder;
 
-/* Ends as keys: not negative, in the same order. */
+/* Ends as unsigned keys in the same order. */
 static uint64_t key_of(const lane_finder *f, orr_ps at)
 {
     return (uint64_t)at - (uint64_t)f->p->start;
@@ -110,7 +110,7 @@ static bool place_all(writer *w)
     return ok;
 }
 
-/* Threads of a process count from 1, in the order of its tracks. */
+/* Threads of a process are numbered from 1, in the order of its tracks. */
 static bool number_threads(writer *w)
 {
     const orr_timeline_parts *p = w->p;
@@ -184,7 +184,7 @@ static void end_event(writer *w)
 
 /* ---- the names of ranks and tracks ---- */
 
-/* "rank 0"; of one that others are like, all of them: "ranks 0-7". */
+/* "rank 0"; for a rank that represents others, all of them: "ranks 0-7". */
 static void put_ranks(writer *w, uint32_t rank)
 {
     orr_arena *a = w->p->alike ? orr_arena_create() : NULL;
@@ -327,8 +327,7 @@ static void put_span(writer *w, uint32_t i)
     end_event(w);
 }
 
-/* Viewers tie an end of an arrow to the span that it lies in, and the end of a span is outside of
- * it. */
+/* Viewers attach the end of an arrow to the span that contains it; a span excludes its own end. */
 static orr_ps inside(const orr_timespan *s, orr_ps at)
 {
     const orr_ps last = s->end - s->start > PS_PER_NS ? s->end - PS_PER_NS : s->start;

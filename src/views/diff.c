@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c - figures of two timelines, operator by operator.
  *
- * A span's own time is its length without that of the spans directly inside it.  Spans of a track
- * come by their beginnings, longer ones first, so a stack of those that are open is all that is
- * needed; a span that sticks out of the one it began in is inside none.
+ * A span's own time is its length minus the spans directly inside it.  Spans of a track are sorted
+ * by start, longer ones first, so a stack of open ones suffices; a span that ends after the one it
+ * started in is not inside it.
  *
- * A first pass notes which run has which names.  What only one run knows belongs to what is around
- * it: a profiler shows the calls of the driver inside operators, a trace only the operators.  Marks
- * of a measured run that are nodes of the other, such as annotations, count as work.
+ * A first pass records which run has which names.  A name that only one run has counts as part of
+ * what encloses it: a profiler shows driver calls inside operators, a trace only the operators.
+ * Marks of a measured run that are nodes of the other, such as annotations, count as work.
  *
- * Cost: linear in the spans, but for sorting the names. */
+ * Cost: linear in the spans, except for sorting the names. */
 #include "report_impl.h"
 #include "views_impl.h"
 
@@ -31,12 +31,11 @@ typedef struct gatherer {
     orr_ps first, last;
     bool has_any;
     bool is_host;               /* the track is a thread */
-    uint32_t *stands_for;       /* by rank that others are like: how many */
-    uint32_t alike, rank_count; /* of the track; of all */
+    uint32_t *stands_for;       /* per representative rank: how many it represents */
+    uint32_t alike, rank_count; /* of the track; in total */
 } gatherer;
 
-/* Which kind says most about what a thing is.  Kernels that send and receive may be taken for
- * collectives. */
+/* Which kind is most specific.  Kernels that send and receive may be taken for collectives. */
 static int weight(orr_span_kind kind)
 {
     static const int8_t weights[ORR_SPAN_KINDS] = {
@@ -46,7 +45,7 @@ static int weight(orr_span_kind kind)
     return weights[kind];
 }
 
-/* A log that does not say what nodes are has nothing but others. */
+/* A log without node types has only others. */
 static bool is_work(const orr_diff *d, int run, const orr_timespan *s)
 {
     return s->kind != ORR_SPAN_PHASE && (s->kind != ORR_SPAN_OTHER || d->store->takes_others[run]);
@@ -94,7 +93,7 @@ static bool note_names(orr_diff *d, const orr_timeline *t, int run)
     return true;
 }
 
-/* The row of a span; NULL: nobody calls this work. */
+/* The row of a span; NULL: not work in either run. */
 static orr_diff_row *row_of(const gatherer *g, const orr_timespan *s, bool *is_shared)
 {
     const struct orr__diff_store *store = g->d->store;
@@ -107,7 +106,7 @@ static orr_diff_row *row_of(const gatherer *g, const orr_timespan *s, bool *is_s
 
 /* ---- times ---- */
 
-/* As much as fits: a file may say that a span stands for a million. */
+/* Saturates: a file may claim that a span represents a million ranks. */
 static void add_time(orr_ps *sum, orr_ps time, uint32_t alike)
 {
     orr_ps all;
@@ -133,7 +132,7 @@ static bool open_span(gatherer *g, uint32_t number)
         close_span(g);
     const bool is_inside = g->depth && s->end <= spans[g->stack[g->depth - 1]].end;
     if (is_inside && row_of(g, s, &is_shared) && !is_shared)
-        return true; /* part of what is around it */
+        return true; /* part of what encloses it */
     if (is_inside)
         g->inside[g->depth - 1] += s->end - s->start;
     if (!orr_grow(&g->stack, &g->stack_room, g->depth + 1) ||
@@ -151,7 +150,7 @@ static void note_extent(gatherer *g, const orr_timespan *s)
     g->has_any = true;
 }
 
-/* A mark counts where the other run has a node for it, on threads: on streams it only covers
+/* A mark counts if the other run has a node for it, on threads: on streams it only covers
  * kernels. */
 static bool counts(const gatherer *g, const orr_timespan *s)
 {
@@ -179,7 +178,7 @@ static bool gather_track(gatherer *g, const orr_timeline_parts *p, uint32_t trac
     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++) {
         const orr_timespan *s = &p->spans[p->order[k]];
         if (s->kind != ORR_SPAN_PHASE)
-            note_extent(g, s); /* annotations are part of a run, if not work */
+            note_extent(g, s); /* annotations are part of a run, but not work */
         if (!counts(g, s))
             continue;
         bool is_new;
@@ -215,7 +214,7 @@ static orr_code gather(orr_diff *d, const orr_timeline *t, int run, orr_error *e
 
 typedef struct keyed {
     orr_diff_row row;
-    orr_ps key; /* how much the means differ */
+    orr_ps key; /* difference of the means */
 } keyed;
 
 static orr_ps difference(const orr_diff *d, const orr_diff_row *r)
@@ -317,7 +316,7 @@ static orr_code account_both(orr_diff *d,
     return code ? code : account(d, b, 1, err);
 }
 
-/* What was always part of something else has no row. */
+/* Rows that were always part of something else are removed. */
 static size_t keep_counted(struct orr__diff_store *s)
 {
     size_t kept = 0;

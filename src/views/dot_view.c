@@ -25,7 +25,7 @@ typedef struct orr__box {
 typedef struct orr__link {
     uint32_t from, to; /* boxes */
     uint32_t count;    /* dependencies it stands for */
-    bool is_control;   /* all of them */
+    bool is_control;   /* all of them are */
 } orr__link;
 
 typedef struct orr__picture {
@@ -33,25 +33,25 @@ typedef struct orr__picture {
     const orr_trace *t;
     const orr_columns *c;
     const orr_view_graph_options *opt;
-    uint32_t *box; /* of each node; ORR_NO_NODE: not shown */
+    uint32_t *box; /* per node; ORR_NO_NODE: not shown */
     orr__box *boxes;
     orr__link *links; /* by `to`, then `from` */
     uint32_t box_count, shown;
     size_t link_count;
 } orr__picture;
 
-/* From a trace of any size to a picture that can be looked at.
+/* Reduces a trace of any size to a readable picture.
  *
  *     nodes  ->  shown: all, those near one, those of the longest chain
  *            ->  boxes: one each; chains of like nodes; or, when there are too many, slices
  *            ->  links: dependencies between boxes, parallel ones merged
  *
- * A chain goes on while a node has one dependency, whose only dependent it is, and both have the
- * same type and the same name up to numbers.  A slice is what one part of the file has of one node
- * type: files are nearly always written in the order of time, so slices read from top to bottom
- * like the run.  Slices are many to many, and only the strongest links into each are kept; a
- * hundred of them make a page of some 1.6 m, so there are no more. Cost: O((nodes + dependencies)
- * log dependencies). */
+ * A chain continues while a node has one dependency, whose only dependent it is, and both have the
+ * same type and the same name up to numbers.  A slice holds the nodes of one type in one part of
+ * the file: files are nearly always written in time order, so slices read from top to bottom like
+ * the run.  Slices depend on each other many to many, and only the strongest links into each are
+ * kept; a hundred slices fill a page of some 1.6 m, so there are no more. Cost: O((nodes +
+ * dependencies) log dependencies). */
 
 enum { DEFAULT_LIMIT = 300, SLICE_BOXES = 100, SLICE_LINKS = 3, TYPES = ORR_NODE_TYPE_COUNT + 1 };
 
@@ -195,7 +195,7 @@ static bool is_like(const orr__picture *p, uint32_t a, uint32_t b)
                          orr__operator_group(orr_trace_name(p->t, b), room_b));
 }
 
-/* The one node that i waits for; ORR_NO_NODE: none or several. */
+/* The only node that i waits for; ORR_NO_NODE: none or several. */
 static uint32_t only_dep(const orr__picture *p, const uint8_t *shown, uint32_t i)
 {
     uint32_t only = ORR_NO_NODE;
@@ -213,7 +213,7 @@ static uint32_t only_dep(const orr__picture *p, const uint8_t *shown, uint32_t i
 
 enum { SEVERAL = UINT32_MAX - 1 };
 
-/* The one node that waits for each; SEVERAL, or ORR_NO_NODE for none. */
+/* The only node that waits for each; SEVERAL, or ORR_NO_NODE for none. */
 static void find_followers(const orr__picture *p, const uint8_t *shown, uint32_t *follower)
 {
     bool is_control;
@@ -226,7 +226,7 @@ static void find_followers(const orr__picture *p, const uint8_t *shown, uint32_t
         }
 }
 
-/* Does i go on with the chain of the node before it? */
+/* Does i continue the chain of its predecessor? */
 static bool goes_on(const orr__picture *p,
                     const uint8_t *shown,
                     const uint32_t *follower,
@@ -254,7 +254,7 @@ static orr_code box_chains(orr__picture *p, const uint8_t *shown, orr_error *err
         for (uint32_t k = follower[i]; k < n && goes[k]; k = follower[k])
             add_to_box(p, b, k);
     }
-    for (uint32_t i = 0; i < n; i++) /* what is left is a ring of like nodes */
+    for (uint32_t i = 0; i < n; i++) /* the rest are rings of like nodes */
         if (shown[i] && p->box[i] == ORR_NO_NODE)
             add_to_box(p, p->box_count++, i);
     return ORR_OK;
@@ -387,7 +387,7 @@ static void thin_links(orr__picture *p)
     qsort(p->links, p->link_count, sizeof *p->links, by_ends);
 }
 
-/* Fill a picture whose arena, trace, columns and options are set. */
+/* Fills a picture whose arena, trace, columns and options are set. */
 static orr_code picture_fold(orr__picture *p, orr_error *err)
 {
     const orr_columns *c = p->c;
@@ -406,18 +406,18 @@ static orr_code picture_fold(orr__picture *p, orr_error *err)
     return ORR_OK;
 }
 
-/* A trace as GraphML, for networkx, yEd, Gephi and their like (chakra.md section
+/* A trace as GraphML, for networkx, yEd, Gephi and similar (chakra.md section
  * 7).
  *
- * A vertex is an id.  Vertices stand in the order in which the file first names them, as node or as
- * dependency; one that is only a dependency has no label.  Edges stand by source, and of each
- * source in the order in which the file names them; of several between the same two vertices one is
- * left, with the kind that came last. That is the graph, in its order, that the old visualizer
- * writes through networkx.
+ * A vertex is an id.  Vertices are in the order in which the file first names them, as node or as
+ * dependency; one that is only a dependency has no label.  Edges are sorted by source, then in file
+ * order; of parallel edges one remains, with the kind of the last. This is the graph, in the order,
+ * that the old visualizer writes through networkx.
  *
  *     from, to, kind of every dependency  ->  counting sort by `from`  ->  parallel edges merged in place
  *
- * Cost: O(nodes + dependencies); about 28 bytes a vertex and 24 a dependency beside the trace. */
+ * Cost: O(nodes + dependencies); about 28 bytes per vertex and 24 per dependency beside the
+ * trace. */
 
 enum { DRAIN_AT = 1 << 18 };
 
@@ -430,8 +430,8 @@ typedef struct graph {
     const orr_trace *t;
     orr_map *by_id;
     uint64_t *id;   /* of each vertex */
-    uint32_t *node; /* its (last) node; ORR_NO_NODE: it is only mentioned */
-    uint32_t *from; /* of each edge, until they are sorted */
+    uint32_t *node; /* its (last) node; ORR_NO_NODE: only a dependency */
+    uint32_t *from; /* of each edge, until sorted */
     edge *edges;
     edge *sorted;
     size_t *first; /* sorted edges of vertex v: first[v] .. first[v] + left[v] */
@@ -526,7 +526,7 @@ static bool sort_edges(graph *g)
     return true;
 }
 
-/* place[w]: where an edge to w was kept.  Only believed when it points at such an edge of the same
+/* place[w]: where an edge to w was kept.  Valid only if it points at such an edge of the same
  * source, so it need not be cleared between sources. */
 static void merge_of(graph *g, size_t v, size_t *place)
 {
@@ -604,7 +604,7 @@ typedef struct attribute_key {
     const char *name, *target, *name_of, *type;
 } attribute_key;
 
-/* The old visualizer has the first two; networkx puts the later key in front. */
+/* The old visualizer has the first two; networkx writes later keys first. */
 static const attribute_key keys[] = {
     {"d4", "node", "bytes", "long"},   {"d3", "node", "duration_us", "long"},
     {"d2", "node", "type", "string"},  {"d1", "edge", "dependency", "string"},
@@ -633,7 +633,7 @@ static void put_head(orr_buf *b, const graph *g, bool is_bare_graph)
     orr_buf_text(b, "<graph edgedefault=\"directed\">");
 }
 
-/* What only our own form has. */
+/* Only in our own form. */
 static void put_data(orr_buf *b, const orr_columns *c, uint32_t i)
 {
     const char *type = orr_node_type_name(c->type[i]);
@@ -741,8 +741,8 @@ static orr_code graphml_write(const orr_trace *t,
  *     rank 1          [ receive ] -> [ b ]
  *
  * The n-th receive of a rank from a peer with a tag belongs to the n-th send of that peer to it
- * with that tag, in the order of their files: the order in which they are run may be another, but a
- * drawing shows what fits. Cost: O(n log n) time, and memory for a second copy of the traces. */
+ * with that tag, in file order: a run may match them in another order, but a drawing only needs a
+ * consistent one. Cost: O(n log n) time, and memory for a second copy of the traces. */
 
 enum { MOST_NODES = 1 << 22 };
 
@@ -759,7 +759,7 @@ typedef struct joiner {
     orr_error *err;
     message *sends, *receives;
     size_t send_count, send_room, receive_count, receive_room;
-    uint64_t *first_id; /* by rank: what is added to its ids */
+    uint64_t *first_id; /* by rank: the offset of its ids */
     uint32_t *rank_of;
     size_t rank_room;
     uint32_t count;
@@ -805,7 +805,7 @@ static int compare_ids(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Receives get the ids of their sends, as tags, and are then found by their own ids. */
+/* Receives get the ids of their sends as tags, and are then found by their own ids. */
 static void match(joiner *j)
 {
     if (j->send_count)

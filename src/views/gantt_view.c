@@ -263,7 +263,7 @@ static void put_legend(chart *c)
         orr_buf_byte(&c->text, '\n');
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 /* "rank 12", or "all". */
 static size_t rank_columns(const chart *c, uint32_t rank)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm_report.c - what the layers cost: a table in 80 columns, JSON, CSV (docs/format/gemm.md).
+/* gemm_report.c - the cost of layers: a table in 80 columns, JSON, CSV (docs/format/gemm.md).
  *
- * Where the clock is not known, cycles stand where times would. */
+ * If the clock is unknown, cycles replace times. */
 #include "sources/layers/gemm_impl.h"
 
 #include <orrery/lab/units.h>
@@ -22,12 +22,12 @@ enum { COLLECTIVES = 4 };
 static const char *const collectives[COLLECTIVES] = {"ALLREDUCE", "ALLGATHER", "REDUCESCATTER",
                                                      "ALLTOALL"};
 
-/* Sums may be larger than 64 bits hold, and are for people: doubles. */
+/* Sums may exceed 64 bits and are only displayed: doubles. */
 typedef struct totals {
     double pass_cycles[ORR_PASSES], pass_time[ORR_PASSES];
     double update_cycles, update_time;
     double products, traffic, weights;
-    double bound[4]; /* cycles in passes where the arrays, vectors, memory were slowest; overhead */
+    double bound[4]; /* cycles of passes bound by arrays, vectors, memory; overhead */
     double collective[COLLECTIVES];
 } totals;
 
@@ -80,7 +80,7 @@ static double utilisation(const orr_gemm *g, const totals *t)
     return all_cycles(t) > 0 ? t->products / (all_cycles(t) * elements(g)) : 0;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static const char *times_word(orr_gemm_times t)
 {
@@ -97,7 +97,7 @@ static void percent(double share, char out[ORR_UNIT_ROOM])
     orr_percent_text(whole(share * 1e6), 1000000, out);
 }
 
-/* A time, or cycles where there is none. */
+/* A time, or cycles without a clock. */
 static char *spent(const orr_gemm *g, double cycles, double time, char out[ORR_UNIT_ROOM])
 {
     if (cycles <= 0) {
@@ -109,7 +109,7 @@ static char *spent(const orr_gemm *g, double cycles, double time, char out[ORR_U
                            : orr_short_text(whole(cycles), out);
 }
 
-/* ---- for people ---- */
+/* ---- table ---- */
 
 static void gemm_print_head(const orr_gemm *g, orr_buf *b)
 {
@@ -178,7 +178,7 @@ static void print_sum(const orr_gemm *g, const totals *t, orr_buf *b)
     print_row(b, orr_str_of("all"), "", cells, "-");
 }
 
-/* Which part was the slowest for how much of the time. */
+/* The share of time for which each part was the bottleneck. */
 static void print_bounds(const orr_gemm *g, const totals *t, orr_buf *b)
 {
     static const char *const names[] = {"arrays", "vector unit", "memory", "overhead"};
@@ -256,7 +256,7 @@ orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err)
     return give(&g->text, out, err);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 /* null where there is no clock. */
 static void put_time(const orr_gemm *g, orr_json_writer *w, const char *key, orr_ps time)
@@ -320,7 +320,7 @@ static void put_hardware(const orr_gemm *g, orr_json_writer *w)
     orr_json_end_object(w);
 }
 
-/* Heads that reports share (gemm_report.c). */
+/* The head that the reports share. */
 static void gemm_put_head(const orr_gemm *g, orr_json_writer *w)
 {
     orr_json_key(w, "provenance");
@@ -368,7 +368,7 @@ static void put_layer(const orr_gemm *g, orr_json_writer *w, const orr_gemm_laye
     orr_json_end_object(w);
 }
 
-/* Whole numbers while they are exact. */
+/* Integers while they are exact. */
 static void put_sum(orr_json_writer *w, const char *key, double v)
 {
     if (v < 9007199254740992.0)
@@ -426,7 +426,7 @@ orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err)
     return give(&g->text, out, err);
 }
 
-/* ---- for spreadsheets ---- */
+/* ---- CSV ---- */
 
 static void add_double(orr_buf *b, double v)
 {
@@ -441,7 +441,7 @@ static void add_u64(orr_buf *b, uint64_t v)
     orr_buf_u64(b, v);
 }
 
-/* A name may hold a comma or a quote when it was quoted in the file. */
+/* A name that was quoted in the file may hold a comma or a quote. */
 static void add_name(orr_buf *b, orr_str name)
 {
     orr_buf_byte(b, '"');
@@ -493,12 +493,11 @@ orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err)
     return give(&g->text, out, err);
 }
 
-/* ==== the same layers on arrays of every size and shape, with each dataflow: what suits
- * them best.
+/* ==== the same layers on arrays of every size and shape, with each dataflow.
  *
  * Rows and columns are powers of two, so an anti-diagonal of the map has arrays with equally many
- * elements.  The number of arrays, clock and memory stay as they are.  Copies of the table change
- * no ratio and are left out. Cost: one evaluation of all layers a cell. */
+ * elements.  The number of arrays, clock and memory are unchanged.  Copies of the table change no
+ * ratio and are left out. Cost: one evaluation of all layers per cell. */
 
 enum { FLOWS = 3, MOST_SIDES = 17, MOST_SIDE = 1 << 16 };
 
@@ -513,8 +512,8 @@ typedef struct cell {
 } cell;
 
 struct orr_gemm_sweep {
-    orr_gemm *base; /* for the head: the hardware as it was given */
-    uint32_t sides; /* rows and columns have so many values */
+    orr_gemm *base; /* for the head: the hardware as given */
+    uint32_t sides; /* number of values of rows and of columns */
     uint32_t least;
     cell *cells; /* by dataflow, rows, columns */
     orr_buf text;
@@ -627,10 +626,9 @@ void orr_gemm_sweep_destroy(orr_gemm_sweep *w)
     orr_free(w);
 }
 
-/* ---- for people ---- */
+/* ---- map ---- */
 
-/* Six steps from blue to red, in the colours that every terminal of the last decades has; the
- * figure in the cell says the same. */
+/* Six steps from blue to red, in basic terminal colours; the number in the cell says the same. */
 static const char *heat_of(double share)
 {
     static const char *const colors[] = {"\033[44;97m", "\033[46;30m", "\033[42;30m",
@@ -649,7 +647,7 @@ static void print_cell(orr_buf *b, const cell *c, bool is_colored)
         orr_buf_print(b, " %5s", text);
 }
 
-/* At most 80 columns: 12 of a map. */
+/* At most 80 columns: 12 columns of the map. */
 static void print_map(const orr_gemm_sweep *w, uint32_t flow, bool is_colored, orr_buf *b)
 {
     const uint32_t shown = w->sides < 12 ? w->sides : 12;
@@ -665,7 +663,7 @@ static void print_map(const orr_gemm_sweep *w, uint32_t flow, bool is_colored, o
     }
 }
 
-/* The fastest of the arrays with this many elements; of equal ones the first. */
+/* The fastest array with this many elements; of equal ones the first. */
 static const cell *fastest(const orr_gemm_sweep *w, uint32_t diagonal, uint32_t *flow_out)
 {
     const cell *best = NULL;
@@ -712,7 +710,7 @@ orr_code orr_gemm_sweep_text(orr_gemm_sweep *w, bool is_colored, orr_str *out, o
     return give(&w->text, out, err);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void put_cell(const orr_gemm_sweep *w, orr_json_writer *j, const cell *c, uint32_t flow)
 {

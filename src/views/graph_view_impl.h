@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_view_impl.h - what the views of a trace as a graph share.  Never installed. */
+/* graph_view_impl.h - shared by the graph views of a trace.  Never installed. */
 #ifndef ORR_GRAPH_VIEW_IMPL_H
 #define ORR_GRAPH_VIEW_IMPL_H
 
@@ -15,7 +15,7 @@ typedef struct orr_rules_view {
     bool has_bare_nodes; /* GraphML: no type, duration or bytes */
 } orr_rules_view;
 
-/* What a node moves or holds: the size of its message or tensor; 0: it does not say. */
+/* The size of a node's message or tensor; 0: unknown. */
 static inline orr_bytes orr__node_bytes(const orr_columns *c, uint32_t i)
 {
     if (c->comm_size && c->comm_size[i] > 0)
@@ -23,8 +23,8 @@ static inline orr_bytes orr__node_bytes(const orr_columns *c, uint32_t i)
     return c->tensor_size && c->tensor_size[i] > 0 ? (orr_bytes)c->tensor_size[i] : 0;
 }
 
-/* One character of a name that may hold anything, as valid UTF-8; what is not, and control
- * characters, become U+FFFD.  Returns how many bytes of s it took. */
+/* One character of an arbitrary name, as valid UTF-8; invalid bytes and control characters become
+ * U+FFFD.  Returns the bytes of s consumed. */
 static inline size_t orr__take_character(orr_str s, orr_str *out)
 {
     static const orr_str replacement = {"\xEF\xBF\xBD", 3};

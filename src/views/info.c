@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* info.c - gathers the figures of a set of traces.
  *
- * One pass over the columns of each class of equal ranks; what it adds counts as often as the class
- * has ranks.  Groups come first, over the whole set: a collective's cost depends on how many ranks
- * its group has, and a group is known by the ranks that name it.  What ranks of a class have of
- * their own, groups and peers, is in info.c; all else is the same for all of them. Sizes below
- * zero count as absent.  Memory: what one class needs for its graph (info_graph.c) plus one entry
- * per operator, group and pair of peers. */
+ * One pass over the columns of each class of equal ranks, weighted by its number of ranks.  Groups
+ * come first, over the whole set: a collective's cost depends on the size of its group, and a group
+ * is defined by the ranks that name it.  Ranks of a class differ only in groups and peers (the
+ * section below). Sizes below zero count as absent.  Memory: what one class needs for its graph
+ * (info_graph.c) plus one entry per operator, group and pair of peers. */
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
 #include "base/text/base64.h"
@@ -21,19 +20,19 @@
 
 typedef struct orr__group_count {
     uint32_t ranks;
-    uint32_t class_mark, rank_mark; /* the last class or rank that was counted, + 1 */
+    uint32_t class_mark, rank_mark; /* the last class or rank counted, + 1 */
 } orr__group_count;
 
 typedef struct orr__gatherer {
     orr_info *o;
     const orr_set *set;
-    orr_arena *arena;         /* as long as this */
+    orr_arena *arena;         /* lives as long as the info */
     orr_arena *scratch;       /* per class */
     uint32_t *members;        /* ranks by class, ascending: */
     uint32_t *first;          /* ... those of class k from members[first[k]] on */
     orr_map *coll_rows;       /* (group, kind) -> row */
     orr_intern *peer_keys;    /* (type, src, dst) -> row */
-    orr_map *by_value;        /* a rank's own number of a group -> group */
+    orr_map *by_value;        /* a rank's own group value -> group */
     orr__group_count *groups; /* by number of the group */
     size_t group_room;
 } orr__gatherer;
@@ -48,17 +47,16 @@ typedef struct orr__adding {
     orr__class_row *row;
     uint64_t times;
     uint32_t *group_of;   /* number of a text -> number of the group */
-    struct orr__own *own; /* with holes: what is to be dealt out to the ranks */
-    uint64_t *moved;      /* by place in ranks: what each moves; NULL: all the same */
+    struct orr__own *own; /* with holes: sums to be distributed to the ranks */
+    uint64_t *moved;      /* by place in ranks: bytes each moves; NULL: all equal */
 } orr__adding;
 
 /* Collectives by group and messages by pair of peers.
  *
- * Nodes whose group or peers are the same for all ranks of a class are added at once, as often as
- * the class has ranks.  In a class with holes the others are summed up first, by slot and kind of
- * collective or by the slots that say who sends to whom; then each rank's values say which rows
- * these sums belong to. Cost: O(nodes) of the distinct ranks, plus a few steps for each value of a
- * rank. */
+ * Nodes whose group or peers are the same for all ranks of a class are added once, weighted by the
+ * number of ranks.  In a class with holes the others are summed first, by slot and kind of
+ * collective or by the slots of sender and receiver; then each rank's values select the rows these
+ * sums belong to. Cost: O(nodes) of the distinct ranks, plus a few steps per value of a rank. */
 
 /* ---- groups ---- */
 
@@ -73,7 +71,7 @@ static bool find_group(orr__gatherer *g, orr_str name, uint32_t *number)
     return true;
 }
 
-/* The group that a rank names by a number of its own. */
+/* The group that a rank names by its own value. */
 static bool find_own_group(orr__gatherer *g, int64_t value, uint32_t *number)
 {
     *number = orr_map_find(g->by_value, (uint64_t)value, ORR_NO_NAME);
@@ -88,8 +86,7 @@ static bool find_own_group(orr__gatherer *g, int64_t value, uint32_t *number)
     return ok;
 }
 
-/* The texts of a trace are the names of the groups its nodes name; those in holes are only there
- * for the look of it. */
+/* Marks the texts of a trace that name groups; those in holes are placeholders. */
 static uint8_t *mark_texts(orr__gatherer *g, const orr_trace *t, const orr__class *holes)
 {
     const uint32_t *slots = holes ? holes->slot[ORR_HOLE_PG_NAME] : NULL;
@@ -159,7 +156,7 @@ static bool count_own(orr__gatherer *g, uint32_t k, const orr__class *c)
     return slots != NULL;
 }
 
-/* Who is in which group, over the whole set. */
+/* Group membership over the whole set. */
 static orr_code info_count_groups(orr__gatherer *g, orr_error *err)
 {
     for (uint32_t k = 0; k < orr_set_class_count(g->set); k++) {
@@ -173,7 +170,7 @@ static orr_code info_count_groups(orr__gatherer *g, orr_error *err)
     return ORR_OK;
 }
 
-/* How many ranks take part; 0: not known, because the set is one rank of a job. */
+/* The size of a group; 0: unknown, because the set is one rank of a job. */
 static uint32_t ranks_of(const orr__gatherer *g, uint32_t group)
 {
     if (g->o->ranks == 1)
@@ -213,7 +210,7 @@ static orr__peer_row *find_peer(orr__gatherer *g, uint32_t type, int64_t src, in
     return &o->peers[o->peer_count++];
 }
 
-/* ---- sums that are dealt out to ranks ---- */
+/* ---- sums distributed to ranks ---- */
 
 /* Collectives of one kind whose group is the value of one slot. */
 typedef struct coll_sum {
@@ -223,7 +220,7 @@ typedef struct coll_sum {
     uint32_t sizes; /* the last of them in own.sizes, + 1 */
 } coll_sum;
 
-/* A size, this many times; what it costs depends on the group. */
+/* A size and its count; its cost depends on the group. */
 typedef struct size_link {
     uint64_t size, times;
     uint32_t before; /* of the same sum, + 1 */
@@ -234,7 +231,7 @@ enum { OWN_RANK = ORR_NO_NODE - 1 }; /* instead of a slot: the rank itself */
 
 typedef struct peer_end {
     int64_t rank;
-    uint32_t slot, filler; /* slot ORR_NO_NODE: none; filler: no byte of a key is left open */
+    uint32_t slot, filler; /* slot ORR_NO_NODE: none; filler: no padding, because keys are hashed */
 } peer_end;
 
 typedef struct peer_key {
@@ -320,7 +317,7 @@ static bool sum_size(orr__own *w, coll_sum *s, uint64_t size)
     return true;
 }
 
-/* It is summed up until the ranks are known. */
+/* Summed until the ranks are known. */
 static bool sum_collective(orr__own *w, uint32_t slot, uint32_t kind, int64_t size)
 {
     const uint64_t key = (uint64_t)slot << 8 | kind;
@@ -347,7 +344,7 @@ static int64_t wide_value(const int64_t *column, uint32_t i)
     return column ? column[i] : ORR_NO_VALUE;
 }
 
-/* false: no memory */
+/* false: out of memory */
 static bool info_collective(orr__adding *a, uint32_t i)
 {
     const orr_columns *c = a->c;
@@ -378,7 +375,7 @@ static bool info_collective(orr__adding *a, uint32_t i)
     return true;
 }
 
-/* What all collectives of a sum move in a group of n, found once for each n. */
+/* Bytes that all collectives of a sum move in a group of n, computed once per n. */
 static bool find_moved(orr__adding *a, uint32_t sum, uint32_t n, uint64_t *out)
 {
     orr__own *w = a->own;
@@ -440,7 +437,7 @@ static peer_end end_at(const orr__adding *a,
     return (peer_end){.rank = slot == ORR_NO_NODE ? wide_value(column, i) : 0, .slot = slot};
 }
 
-/* Both ends are the same for all ranks, or it is summed up until the ranks are known. */
+/* If both ends are the same for all ranks it is added, else summed until the ranks are known. */
 static bool add_pair(orr__adding *a, const peer_key *key, int64_t size)
 {
     orr__own *w = a->own;
@@ -465,8 +462,8 @@ static bool add_pair(orr__adding *a, const peer_key *key, int64_t size)
     return true;
 }
 
-/* A send that names no source is sent by its rank; a receive likewise.  In a file of one rank,
- * which that is remains unknown. */
+/* The source of a send defaults to its rank, and likewise for a receive.  In a file of one rank it
+ * stays unknown. */
 static void fill_own_end(const orr__adding *a, peer_end *e)
 {
     if (e->slot != ORR_NO_NODE || e->rank != ORR_NO_VALUE || !a->ranks ||
@@ -475,7 +472,7 @@ static void fill_own_end(const orr__adding *a, peer_end *e)
     *e = (peer_end){.slot = OWN_RANK};
 }
 
-/* Equal ranks have nothing that is dealt out to them later. */
+/* Equal ranks have no sums to distribute. */
 static bool add_own_pairs(const orr__adding *a, const peer_key *key, int64_t size)
 {
     orr__adding one = *a;
@@ -495,8 +492,8 @@ uint64_t orr__info_members(const orr_info *o, const orr__coll_row *row)
     return row->ranks && row->ranks < o->counted_ranks ? row->ranks : o->counted_ranks;
 }
 
-/* The collectives and messages of a class: begin, one node after the other, end.  The last deals
- * out what ranks have of their own.  fini after any of them. */
+/* The collectives and messages of a class: begin, each node, end, which distributes the sums of
+ * ranks.  Call fini after any of them. */
 static bool info_message(orr__adding *a, uint32_t i)
 {
     const orr_columns *c = a->c;
@@ -516,7 +513,7 @@ static bool info_message(orr__adding *a, uint32_t i)
         return true;
     orr__stat_add(&o->p2p[!is_send], (uint64_t)size, a->times);
     if (!is_send)
-        return true; /* counted where it is sent */
+        return true; /* counted at the sender */
     a->row->sent_bytes = orr_sat_add(a->row->sent_bytes, (uint64_t)size);
     a->row->moved_bytes = orr_sat_add(a->row->moved_bytes, (uint64_t)size);
     o->moved_p2p = orr_sat_add(o->moved_p2p, orr_sat_mul((uint64_t)size, a->times));
@@ -558,10 +555,9 @@ static orr_code info_end_class(orr__adding *a, orr_error *err)
 
 /* ======== How many bytes a collective moves, and ranks written as ranges: two small sums of info.
  *
- * comm_size is what one rank puts in (an all-gather's share, an all-to-all's whole), as traces
- * recorded from programs and the simulators that read them have it.  With S that size and n ranks,
- * the bytes sent by all ranks together, with algorithms that send nothing twice (ring, or direct),
- * are
+ * comm_size is one rank's input (an all-gather's share, an all-to-all's whole), as in recorded
+ * traces and simulators.  With S that size and n ranks, the bytes sent by all ranks together, with
+ * algorithms that send nothing twice (ring, or direct), are
  *
  *     all-reduce           2(n-1) S      a reduce-scatter and an all-gather of S/n
  *     all-gather           n(n-1) S      each share reaches the n-1 others
@@ -572,7 +568,7 @@ static orr_code info_end_class(orr__adding *a, orr_error *err)
  *     scatter              (n-1)/n S     the root keeps one n-th
  *     barrier              0
  *
- * and one n-th of that for each rank on average, which is what the functions here give. */
+ * and one n-th of that per rank on average, which the functions here return. */
 
 typedef struct cost {
     const char *formula;
@@ -611,7 +607,7 @@ bool orr__moved_bytes(uint32_t kind, uint64_t size, uint32_t n, uint64_t *out)
     return true;
 }
 
-/* How many members from `from` on are equally far apart, and how far. */
+/* How many members from `from` on are equally spaced, and their spacing. */
 static size_t run_length(const uint32_t *members, size_t count, size_t from, uint32_t *step)
 {
     size_t n = 1;
@@ -628,7 +624,7 @@ const char *orr__rank_ranges(orr_arena *a, const uint32_t *members, size_t count
         uint32_t step;
         size_t n = run_length(members, count, i, &step);
         if (n < 3 && step != 1)
-            n = 1; /* two far apart are no row */
+            n = 1; /* two with a gap are not a range */
         orr_buf_print(&b, "%s%u", i ? "," : "", members[i]);
         if (n > 1)
             orr_buf_print(&b, "-%u", members[i + n - 1]);
@@ -657,7 +653,7 @@ const char *orr__alike_ranks(orr_arena *a, const orr_timeline_parts *p, uint32_t
     return text;
 }
 
-/* ======== The metadata of the traces; values are kept as JSON text, which serves both printers. */
+/* ======== The metadata of the traces; values are kept as JSON text, for both printers. */
 
 static void put_bytes(orr_json_writer *w, orr_str s)
 {
@@ -774,20 +770,19 @@ static bool info_same_metadata(const orr_trace *a, const orr_trace *b)
            (x.len == 0 || memcmp(x.ptr, y.ptr, x.len) == 0);
 }
 
-/* ======== Operators by name, with the numbers that make each node's name its own left out.
+/* ======== Operators by name, without the numbers that make a node's name unique.
  *
- * Names are interned, so a node costs one hash of its name; figures lie in an array by number of
- * the name. What counts as a number at the end: digits behind one of the signs _ - . # : / @ or a
- * blank, or digits in brackets; as many of them as follow each other.  Digits that touch a letter
- * belong to the name (bf16), but for those that end a part of a path, which become a star:
- * layers.12.mlp is layers.*.mlp. */
+ * Names are interned, so a node costs one hash of its name; figures are in an array by name. A
+ * trailing number is: digits after one of _ - . # : / @ or a space, or digits in brackets;
+ * repeatedly.  Digits that touch a letter belong to the name (bf16), except for those that end a
+ * part of a path, which become a star: layers.12.mlp is layers.*.mlp. */
 
 static bool is_sign(char c)
 {
     return c && strchr("_-.#:/@ ", c);
 }
 
-/* The length of s[0..len) without one number at its end; len: there is none. */
+/* The length of s[0..len) without one trailing number; len: there is none. */
 static size_t without_number(const char *s, size_t len)
 {
     size_t end = len;
@@ -861,7 +856,7 @@ static bool operators_add(
     if (!orr_grow(&ops->stats, &ops->room, (size_t)number + 1) ||
         !orr_grow(&ops->is_one_sided, &ops->flag_room, (size_t)number + 1))
         return false;
-    if (number == known) /* asked of every node, answered once for every name */
+    if (number == known) /* called for every node, computed once per name */
         ops->is_one_sided[number] = orr__comm_kernel(name) == ORR__COMM_ONE_SIDED;
     if (ops->room > old)
         memset(ops->stats + old, 0, (ops->room - old) * sizeof *ops->stats);
@@ -1083,7 +1078,7 @@ static orr_code describe_inputs(orr__gatherer *g, orr_error *err)
     return code || !head ? code : info_metadata(o, head, err);
 }
 
-/* The ranks of every class, one class behind the other. */
+/* The ranks of every class, class by class. */
 static orr_code list_members(orr__gatherer *g, orr_error *err)
 {
     const uint32_t classes = orr_set_class_count(g->set);
@@ -1116,8 +1111,7 @@ static orr__class_row *add_row(orr_info *o, const uint32_t *ranks, uint32_t coun
     return row;
 }
 
-/* places: those of a->ranks, the ones that move the same amount behind each other; counts: how many
- * those are. */
+/* places: those of a->ranks, grouped by the amount they move; counts: the group sizes. */
 static bool sort_by_moved(const orr__adding *a, uint32_t *places, uint32_t *counts, uint32_t *rows)
 {
     const uint32_t n = (uint32_t)a->times;
@@ -1140,7 +1134,7 @@ static bool sort_by_moved(const orr__adding *a, uint32_t *places, uint32_t *coun
     return ok;
 }
 
-/* Ranks of one class in groups of different lengths move different amounts: a row for each. */
+/* Ranks of one class in groups of different sizes move different amounts: one row each. */
 static orr_code split_row(const orr__adding *a, orr_error *err)
 {
     orr_info *o = a->g->o;
@@ -1205,8 +1199,7 @@ static orr_code add_classes(orr__gatherer *g, orr_error *err)
 
 /* ---- order of the results ---- */
 
-/* Groups are numbers written as text more often than not: shorter first, then by bytes, orders
- * those. */
+/* Groups are mostly numbers written as text: shorter first, then by bytes, sorts them. */
 static int compare_colls(const void *a, const void *b, void *context)
 {
     const orr__coll_row *x = a, *y = b;
@@ -1261,7 +1254,7 @@ static orr_code order_results(orr_info *o, orr_error *err)
     return o->by_time && o->by_count ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- making one ---- */
+/* ---- construction ---- */
 
 static orr_code copy_options(orr_info *o, const orr_info_options *opt, orr_error *err)
 {

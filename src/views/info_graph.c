@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_graph.c - what the dependencies of one trace look like: roots, leaves, levels, the critical
- * path.
+/* info_graph.c - the dependency graph of one trace: roots, leaves, levels, the critical path.
  *
  * A node's level is the number of nodes on the longest chain that ends in it; its finish is its
  * duration plus the latest finish among the nodes it waits for.  Data and control dependencies
- * count alike; those on nodes that are not in the trace do not count.  Both are computed in one
- * pass over an order in which every node comes after what it depends on.  The file's own order
- * nearly always is one (columns->is_topological); otherwise dag.h makes one, or finds that there is
- * a cycle. Cost: O(nodes + dependencies) time, 16 bytes per node (32, and 4 per dependency, when
- * the order must be made). */
+ * count alike; those on missing nodes are ignored.  Both are computed in one pass in topological
+ * order.  File order nearly always is one (columns->is_topological); otherwise dag.h computes one,
+ * or finds a cycle. Cost: O(nodes + dependencies) time, 16 bytes per node (32, and 4 per
+ * dependency, when the order must be made). */
 #include "info_impl.h"
 
 #include "trace/dag.h"
@@ -19,7 +17,7 @@ typedef struct walk {
     uint32_t *level, *before; /* before: the dependency that finished last */
 } walk;
 
-/* *order stays NULL when the file's own order will do. */
+/* *order stays NULL if file order is topological. */
 static orr_code find_order(
     const orr_columns *c, orr_arena *a, const uint32_t **order, bool *is_cyclic, orr_error *err)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_impl.h - the figures behind orr_info, shared by the files that gather and the files that
- * print them.
+/* info_impl.h - the figures of orr_info, shared by the files that gather and print them.
  *
- * Everything lies in the arena of the orr_info or in its growing arrays; texts are copies, because
- * the set may be gone when the figures are printed.  Sums saturate: `is_saturated` says that one
- * did. */
+ * Everything is in the arena of the orr_info or in its growing arrays; texts are copies, because
+ * the set may be freed before printing.  Sums saturate, which `is_saturated` records. */
 #ifndef ORR_VIEWS_INFO_IMPL_H
 #define ORR_VIEWS_INFO_IMPL_H
 
@@ -18,7 +16,7 @@
 
 enum { ORR__NO_KIND = 255, ORR__TOP_DEFAULT = 10, ORR__NAME_ROOM = 512 };
 
-/* Some number of some nodes. */
+/* Statistics of one value over nodes. */
 typedef struct orr__stat {
     uint64_t count, total, min, max;
 } orr__stat;
@@ -34,7 +32,7 @@ static inline void orr__stat_add(orr__stat *s, uint64_t v, uint64_t times)
     s->total = orr_sat_add(s->total, orr_sat_mul(v, times));
 }
 
-/* All that is in `more`, this many times. */
+/* Everything in `more`, this many times. */
 static inline void orr__stat_merge(orr__stat *s, const orr__stat *more, uint64_t times)
 {
     if (more->count == 0)
@@ -65,11 +63,11 @@ typedef struct orr__operator {
     orr__stat duration_us;
 } orr__operator;
 
-/* Operators under a name each, in the order they were met. */
+/* Operators by name, in order of appearance. */
 typedef struct orr__operators {
     orr_intern *names;
     orr__stat *stats;   /* by number of the name */
-    bool *is_one_sided; /* likewise: by its name a kernel that sends by itself */
+    bool *is_one_sided; /* likewise: by its name a one-sided kernel */
     size_t room, flag_room;
     bool by_name;
 } orr__operators;
@@ -87,12 +85,12 @@ typedef struct orr__coll_row {
 /* The sends or receives between one pair. */
 typedef struct orr__peer_row {
     uint32_t type;    /* ORR_NODE_COMM_SEND or _RECV */
-    int64_t src, dst; /* ORR_NO_VALUE: the node does not say */
+    int64_t src, dst; /* ORR_NO_VALUE: unknown */
     uint64_t count;
     orr__stat size;
 } orr__peer_row;
 
-/* What the dependencies of one trace look like.  With a cycle there are no levels and no path. */
+/* The dependency graph of one trace.  With a cycle there are no levels and no path. */
 typedef struct orr__graph_shape {
     uint64_t roots, leaves;
     bool is_cyclic;
@@ -102,7 +100,7 @@ typedef struct orr__graph_shape {
     uint32_t path_count;
 } orr__graph_shape;
 
-/* One class of equal ranks, or those of one with holes that have the same figures. */
+/* One class of equal ranks, or ranks of a class with holes that have the same figures. */
 typedef struct orr__class_row {
     const char *ranks; /* "0-15,32" */
     uint32_t first, count;
@@ -125,22 +123,22 @@ struct orr_info {
     orr_info_options options; /* path and program are copies; top is set */
     orr_content_hash content_hash;
     uint32_t ranks, classes; /* of the set */
-    uint32_t counted_ranks;  /* that the figures are about: all, or 1 */
+    uint32_t counted_ranks;  /* that the figures cover: all, or 1 */
     uint32_t schema_ranks[ORR_SCHEMA_COUNT];
     bool is_saturated;
 
-    bool has_metadata, metadata_differs; /* of the first rank counted; others have another */
+    bool has_metadata, metadata_differs; /* of the first rank counted; others differ */
     orr_str meta_version;
     orr__meta_row *meta;
     size_t meta_count;
 
     uint64_t nodes;
     orr__stat by_type[256]; /* durations */
-    orr__stat by_place[3];  /* durations: device, host, not said */
+    orr__stat by_place[3];  /* durations: device, host, unknown */
     orr__stat tensor_size[256], comm_size[256];
     orr__stat num_ops;
     orr__stat annotations; /* durations: host nodes that are no operators */
-    orr__stat one_sided;   /* durations: kernels of DeepEP and the like */
+    orr__stat one_sided;   /* durations: kernels of DeepEP and similar */
 
     orr__operators operators;
     uint32_t *by_time, *by_count; /* the top ones, by number */
@@ -154,7 +152,7 @@ struct orr_info {
     size_t peer_count, peer_room;
     orr__stat p2p[2]; /* sends, receives: sizes */
     uint64_t p2p_nodes[2];
-    bool has_unknown_moved; /* some collective's group size or kind is not known */
+    bool has_unknown_moved; /* some collective's group size or kind is unknown */
     uint64_t moved_coll, moved_p2p;
 
     uint64_t data_deps, ctrl_deps, data_missing, ctrl_missing, duplicate_ids;
@@ -170,10 +168,10 @@ struct orr_info {
     orr__operator *path_ops; /* the top ones */
     size_t path_op_count;
 
-    orr__class_row *rows; /* by class; ranks of a class that differ in a figure have several */
+    orr__class_row *rows; /* by class; a class whose ranks differ in a figure has several */
     size_t row_count, row_room;
 
-    orr_buf printed; /* the text or JSON last asked for */
+    orr_buf printed; /* the last text or JSON requested */
 };
 
 /* Levels, width and critical path; scratch and the path come from the arena. */
@@ -182,22 +180,21 @@ orr_code orr__graph_measure(const orr_columns *c,
                             orr__graph_shape *out,
                             orr_error *err);
 
-/* A name without the numbers that make it one node's own: COMP_NODE_12 -> COMP_NODE, layers.3.mlp
- * -> layers.*.mlp.  Never empty, unless it was.  Lies in `name` or in `room`. */
+/* A name without the numbers that make it unique: COMP_NODE_12 -> COMP_NODE, layers.3.mlp ->
+ * layers.*.mlp.  Never empty, unless `name` is.  Points into `name` or `room`. */
 orr_str orr__operator_group(orr_str name, char room[ORR__NAME_ROOM]);
 
-/* Bytes that each rank of a group of n sends, on average, for one collective; false: kind not
- * known. */
+/* Bytes that each rank of a group of n sends, on average, for one collective; false: unknown
+ * kind. */
 bool orr__moved_bytes(uint32_t kind, uint64_t size, uint32_t n, uint64_t *out);
 const char *orr__moved_formula(uint32_t kind); /* "2(n-1)/n x size"; NULL: kind not known */
 
-/* "0-7,9,11-15": members ascending; "0-30/2" counts by twos. */
+/* "0-7,9,11-15": members ascending; "0-30/2" has a stride of 2. */
 const char *orr__rank_ranges(orr_arena *a, const uint32_t *members, size_t count);
-/* The ranks that this one stands for in a timeline, itself among them: "0-7"; NULL: out of
- * memory. */
+/* The ranks represented by this one in a timeline, itself included: "0-7"; NULL: out of memory. */
 const char *orr__alike_ranks(orr_arena *a, const orr_timeline_parts *p, uint32_t rank);
 
-/* Ranks that a row of collectives counts: those of its group, as far as they were read. */
+/* Ranks that a row of collectives counts: those of its group that were read. */
 uint64_t orr__info_members(const orr_info *o, const orr__coll_row *row);
 
 #endif

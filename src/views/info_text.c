@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info_text.c - the figures for people: short tables in 80 columns, what is absent left out.
+/* info_text.c - the figures as short tables in 80 columns; absent ones are left out.
  *
- * Each section is one function that prints nothing when it has nothing to say. */
+ * Each section is one function that prints nothing if it is empty. */
 #include "base/formats/json.h"
 #include "info_impl.h"
 #include "views_impl.h"
 
 #include <string.h>
 
-/* The figures for programs: one object, docs/format/info.md.
+/* The figures as JSON: one object, docs/format/info.md.
  *
- * Keys are always there; what is not known is null.  Units stand in the names of keys.  Counts and
- * sums are whole numbers up to 2^64 - 1 and are written as such; averages and shares are the only
- * fractions. */
+ * Keys are always present; unknown values are null.  Keys name their units.  Counts and sums are
+ * integers up to 2^64 - 1; only averages and shares are fractions. */
 
 enum { FORMAT_VERSION = 1 };
 
@@ -358,7 +357,7 @@ typedef struct page {
     orr_arena *a; /* for cells */
 } page;
 
-/* A cell inside a sentence; memory that ran out is remembered. */
+/* A cell inside a sentence; records running out of memory. */
 static const char *said(const page *p, const char *cell)
 {
     p->to->failed |= !cell;
@@ -540,7 +539,7 @@ static void print_places(const page *p)
     for (uint32_t i = 0; i < 3; i++) {
         if (o->by_place[i].count)
             duration_row(p, &t, names[i], &o->by_place[i]);
-        if (i == 0 && o->one_sided.count) /* DeepEP, NVSHMEM and the like */
+        if (i == 0 && o->one_sided.count) /* DeepEP, NVSHMEM and similar */
             duration_row(p, &t, "  of it, communication", &o->one_sided);
         if (i == 1 && o->annotations.count)
             duration_row(p, &t, "  of it, no operators", &o->annotations);
@@ -576,8 +575,7 @@ static void operator_table(const page *p, const char *what, const uint32_t *numb
     orr__table_print(&t, p->to);
 }
 
-/* One table says it all when every operator is in it; one without times is in the order of
- * counts. */
+/* One table suffices if it has every operator; without times it is sorted by count. */
 static void print_operators(const page *p)
 {
     const orr_info *o = p->o;
@@ -646,7 +644,7 @@ static void coll_row(const page *p, orr__table *t, const orr__coll_row *row, con
     orr__table_add(t, has_size ? bytes_of(p, row->size.total / orr__info_members(o, row)) : "-");
 }
 
-/* ---- many groups: those that do the same, in one row ---- */
+/* ---- many groups: equal ones in one row ---- */
 
 enum { COLLS_MOST = 32, ALIKE_MOST = 64 };
 
@@ -657,7 +655,7 @@ static bool is_alike(const orr__coll_row *a, const orr__coll_row *b)
            a->size.total == b->size.total;
 }
 
-/* False: so many of them differ that it would not help. */
+/* False: too many of them differ. */
 static bool print_alike(const page *p)
 {
     const orr_info *o = p->o;

@@ -2,11 +2,11 @@
 /* json_view.c - a trace as JSON in three forms (chakra.md section 8, docs/format/json.md).
  *
  *     json     {"format": "orrery-trace", "version": 1, "metadata": {..}, "nodes": [..]}, indented
- *     jsonl    {"format":"orrery-trace","version":1,"metadata":{..}} and one node a line
+ *     jsonl    {"format":"orrery-trace","version":1,"metadata":{..}} and one node per line
  *     concat   {..}{..}{..}: metadata and nodes, indented; what the old jsonizer writes
  *
  * Cost: O(bytes of the trace), and a quarter of a megabyte of memory; pages of a mapped trace are
- * given back as they are passed. */
+ * released as they are passed. */
 #include "base/io/output.h"
 #include "base/options.h"
 #include "base/text/base64.h"
@@ -19,16 +19,17 @@
 /* ======== What the files of the JSON view share: the leads, and the pieces of text.
  *
  * Every line of the output starts with one of a few strings: a comma, a line break, indentation, a
- * key. These leads are put together once per form (orr__layout) and copied as blocks of fixed
- * size.  The comma in front of an object's first member becomes its '{', that in front of an
- * array's first item its '[': `open` is the character due next.  So no byte is changed once it is
- * written, and the buffer can be emptied at any point.  Each piece takes the place to write at and
- * returns the place behind. */
+ * key. These leads are built once per form (orr__layout) and copied as fixed-size blocks.  The
+ * comma in front of an object's first member becomes its '{', that in front of an array's first
+ * item its '[': `open` is the character due next.  So no byte changes once written, and the buffer
+ * can be flushed at any point.  Each function takes the position to write at and returns the
+ * position after. */
 
 enum {
     ORR__SHOW_ROOM = 1 << 18, /* of the buffer */
     ORR__SHOW_PART =
-        3 << 12,          /* texts are written in parts of so many bytes; three make whole base64 */
+        /* texts are written in parts of this many bytes; a multiple of three, for base64 */
+    3 << 12,
     ORR__SHOW_GROWTH = 6, /* a control character becomes six: \u0001 */
     ORR__LEAD = 48,       /* the longest has 31 bytes: "unknownFields" of a list in a document */
     ORR__LINE = 2 * ORR__LEAD + ORR_NUMBER_ROOM /* any lead, any number, any bracket */
@@ -56,8 +57,8 @@ typedef struct orr__show {
     uint8_t *text, *text_end;
     const orr__layout *lay;
     uint64_t shift;
-    bool keeps_unknown;   /* fields that the schema does not have are written as base64 */
-    bool names_all_types; /* node types 8 to 10 by name: the old jsonizer does not know them */
+    bool keeps_unknown;   /* unknown fields are written as base64 */
+    bool names_all_types; /* node types 8 to 10 by name, which the old jsonizer does not know */
     orr_buf unknown;
 } orr__show;
 
@@ -70,8 +71,7 @@ static inline uint8_t *show_need(const orr__show *v, uint8_t *p, size_t n)
     return v->text;
 }
 
-/* Whole blocks are copied: quicker than asking how long they are.  Leaves room for a number
- * behind. */
+/* Copies whole blocks: faster than using their length.  Leaves room for a number after it. */
 static inline uint8_t *show_lead(const orr__show *v, uint8_t *p, const orr__lead *l, char *open)
 {
     p = show_need(v, p, ORR__LINE);
@@ -81,7 +81,7 @@ static inline uint8_t *show_lead(const orr__show *v, uint8_t *p, const orr__lead
     return p + l->len;
 }
 
-/* The closing bracket; nothing inside: both brackets, without a line break. */
+/* The closing bracket; if empty, both brackets without a line break. */
 static inline uint8_t *show_end(
     const orr__show *v, uint8_t *p, const orr__lead *l, char open, char close)
 {
@@ -136,8 +136,8 @@ static inline bool is_plain(uint8_t c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Are all eight bytes plain?  Each term has the high bit of some byte set when one is below 0x20, a
- * quote, a backslash, or 0x7f and above. */
+/* Are all eight bytes plain?  A term has some high bit set if a byte is below 0x20, a quote, a
+ * backslash, or 0x7f and above. */
 static inline bool are_plain(uint64_t x)
 {
     const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
@@ -149,8 +149,7 @@ static inline bool are_plain(uint64_t x)
 
 static uint8_t *show_escape(uint8_t *p, const uint8_t **at, const uint8_t *end);
 
-/* From *at to stop, or a little further where a character reaches over it; `end` is that of the
- * text. */
+/* From *at to stop, or past it to the end of a character; `end` is that of the text. */
 static inline uint8_t *show_part(uint8_t *p,
                                  const uint8_t **at,
                                  const uint8_t *stop,
@@ -189,11 +188,10 @@ static inline uint8_t *show_text(const orr__show *v, uint8_t *p, orr_span s)
     return p;
 }
 
-/* ======== The rarer pieces of text: signed and real numbers, escapes, bytes.
+/* ======== Rarer values: signed and real numbers, escapes, bytes.
  *
- * As Python's json.dumps with its default ensure_ascii writes them, since that is what the old
- * jsonizer prints: everything outside the visible ASCII characters is escaped, 0x7f too (chakra.md
- * section 8). */
+ * As written by Python's json.dumps with its default ensure_ascii, which the old jsonizer uses:
+ * everything outside printable ASCII is escaped, 0x7f too (chakra.md section 8). */
 
 static uint8_t *show_i64(uint8_t *p, int64_t v)
 {
@@ -203,7 +201,7 @@ static uint8_t *show_i64(uint8_t *p, int64_t v)
     return show_u64(p, 0 - (uint64_t)v);
 }
 
-/* The words that protobuf's JSON has for what JSON cannot say; NULL for a finite number. */
+/* protobuf's JSON strings for NaN and infinities; NULL for a finite number. */
 static const char *word_for(double v)
 {
     if (v != v)
@@ -258,7 +256,7 @@ static char letter_for(uint8_t c)
     return c == '"' || c == '\\' ? (char)c : 0;
 }
 
-/* One character that cannot stand for itself.  *at moves behind it. */
+/* A character that must be escaped.  *at moves past it. */
 static uint8_t *show_escape(uint8_t *p, const uint8_t **at, const uint8_t *end)
 {
     const char letter = letter_for(**at);
@@ -294,14 +292,13 @@ static uint8_t *show_base64(const orr__show *v, uint8_t *p, orr_span s)
 
 /* ======== One record, from its bytes to text, without a tree in between.
  *
- * Records were checked when the trace was read, so walking them cannot fail.  What protobuf allows
- * and no writer does (fields in any order, lists in pieces, a value twice) is honoured: each
- * message is surveyed first, which takes its single values and notes where the occurrences of its
- * repeated fields begin and end; then its members are written in the order of their numbers.  In
- * records as the reference writes them these stretches hold nothing else, so that every byte is
- * looked at twice and no more. */
+ * Records were validated when the trace was read, so walking them cannot fail.  What protobuf
+ * allows but no writer does (fields in any order, split lists, repeated values) is supported: a
+ * first pass over each message takes its single values and records the range of each repeated
+ * field; then its members are written in field order.  In records as the reference writes them
+ * these ranges hold nothing else, so every byte is read just twice. */
 
-/* Where the occurrences of a field begin and end in its message; from NULL: there are none. */
+/* The range of a field's occurrences in its message; from NULL: none. */
 typedef struct range {
     const uint8_t *from, *to;
 } range;
@@ -336,7 +333,7 @@ static inline bool is_len(const orr_field *f)
     return f->type == ORR_WIRE_LEN;
 }
 
-/* ---- fields that the schema does not have ---- */
+/* ---- unknown fields ---- */
 
 typedef bool known_test(const orr_field *f, uint32_t detail);
 
@@ -426,11 +423,11 @@ static inline uint8_t *put_u64_member(
 
 /* ---- arrays ---- */
 
-/* One that is being written; without items it does not appear at all. */
+/* An array being written; an empty one is omitted. */
 typedef struct array {
     const orr__lead *key, *item, *end;
     char *open; /* of the object around it */
-    char next;  /* '[' in front of the first item, ',' in front of the others */
+    char next;  /* '[' before the first item, ',' before the others */
 } array;
 
 static inline uint8_t *begin_item(const orr__show *v, uint8_t *p, array *a)
@@ -507,7 +504,7 @@ static uint8_t *put_list(
 
 typedef struct attr_survey {
     orr_span name, doc;
-    orr_field value; /* the last member counts */
+    orr_field value; /* the last one counts */
     range pieces;    /* of a list: what is merged */
     bool has_unknown;
 } attr_survey;
@@ -606,7 +603,7 @@ static void survey_io(orr__show *v, orr_span message, orr_span part[IO_TYPES + 1
     gather_unknown(v, message, is_io_field, 0);
 }
 
-/* Several in one record are one, as protobuf merges messages. */
+/* Several in one record are merged, as protobuf does. */
 static uint8_t *put_io(
     orr__show *v, uint8_t *p, range r, uint32_t number, const orr__lead *key, char *open)
 {
@@ -905,13 +902,13 @@ static void set_layout(orr__layout *lay, unsigned depth, bool is_compact)
 
 /* ---- the forms ---- */
 
-/* Strings around the records of each form. */
+/* Text around the records of each form. */
 typedef struct frame {
     unsigned meta_depth, node_depth;
     bool is_compact, keeps_unknown;
     const char *head, *before_meta;
     const char *first, *between, *last,
-        *none; /* in front of the first node, the others; behind; no nodes */
+        *none; /* before the first node, the others; after; without nodes */
 } frame;
 
 static const frame frames[] = {

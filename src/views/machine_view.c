@@ -74,7 +74,7 @@ static void put_servers(orr_buf *b, const orr_machine *m)
     const uint32_t leaf =
         m->nodes_per_leaf && m->nodes_per_leaf < m->nodes ? m->nodes_per_leaf : m->nodes;
     const uint32_t spines = leaf < m->nodes ? SPINES : 0;
-    /* What hosts below a leaf send, which its uplinks carry divided by the oversubscription. */
+    /* What hosts below a leaf send; its uplinks carry that divided by the oversubscription. */
     const double down = orr_machine_out_GBps(m) * leaf * (is_rails ? 1 : m->devices);
     orr_buf_print(b,
                   "generate: {type: %s, domains: %u, ranks_per_domain: %u, domains_per_leaf: %u, "
@@ -89,7 +89,7 @@ static void put_servers(orr_buf *b, const orr_machine *m)
     orr_buf_print(b, "}\ndims: [%u, %u]\n", m->devices, m->nodes);
 }
 
-/* Shapes of topologies know switches in nodes, and tori; no meshes, no third tier. */
+/* Topology files have nodes with a switch, and tori; no meshes, no third tier. */
 static bool put_links(orr_buf *b, const orr_machine *m, const orr_net_config *c)
 {
     const bool is_tree = m->fabric == ORR_MACHINE_FABRIC_SWITCH ||

@@ -53,7 +53,7 @@ static const char *share_cell(uint64_t part, uint64_t whole, cell out)
     return out;
 }
 
-/* How much more than was measured. */
+/* Relative error of the prediction. */
 static const char *error_cell(orr_ps predicted, orr_ps measured, cell out)
 {
     if (measured == 0)

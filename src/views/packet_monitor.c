@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_monitor.c - SimAI's four files (packet-network.md 13): queue lengths, bandwidth of ports, rates
- * and marks of flows.
+/* packet_monitor.c - SimAI's four files (packet-network.md 13): queue lengths, bandwidth of ports,
+ * rates and marks of flows.
  *
- * A file gets a row where something has changed since the last look, so it is as long as there is
- * news, and only the last values are kept. */
+ * A file gets a row only if a value changed since the last sample, so only the last values are
+ * kept. */
 #include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
 #include "models/network/packet/watch/watchers.h"
@@ -14,7 +14,7 @@
 enum { QLEN, BANDWIDTH, RATES, MARKS, LOOKS };
 enum { DRAIN_AT = 1 << 16 };
 
-/* Of a flow: what the files said last. */
+/* The last values written for a flow. */
 typedef struct flow_news {
     uint64_t rate;
     uint32_t marks, marks_told;
@@ -25,14 +25,14 @@ typedef struct fab_monitor {
     orr_buf texts[LOOKS];
     uint64_t *sent, *queued; /* by port: bytes */
     flow_news *flows;
-    uint32_t *rows; /* flows that have one in the look that is taken */
+    uint32_t *rows; /* flows that have a row in the current sample */
     size_t flow_room, row_room;
 } fab_monitor;
 
 /* ---- flows ---- */
 
-/* Nothing was said of it so far.  Lanes find room for all flows: each writes to those of its own
- * hosts. */
+/* Nothing written for it so far.  Lanes reserve space for all flows: each writes to those of its
+ * own hosts. */
 static bool flow_made(void *o, uint32_t flow)
 {
     fab_monitor *m = o;
@@ -64,7 +64,7 @@ static bool has_news(const fab *f, const fab_monitor *m, unsigned what, uint32_t
     return what == RATES ? n->rate != w->rate : n->marks != n->marks_told;
 }
 
-/* Flows with a row, in the order in which they came; with rules.reuses_last_flow by
+/* Flows with a row, in order of creation; with rules.reuses_last_flow by
  * slot. */
 static size_t flows_with_news(fab *f, fab_monitor *m, unsigned what)
 {

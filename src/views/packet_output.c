@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet_output.c - the files of the reference: fct.txt, pfc.txt, queue lengths, packet trace
- * (packet-network.md 11).  They appear whole when the run is committed, or not at all. */
+ * (packet-network.md 11).  They are created whole when the run is committed, or not at all. */
 #include "base/io/output.h"
 #include "models/network/packet/engine/fabric_impl.h"
 #include "models/network/packet/watch/watchers.h"
@@ -26,7 +26,8 @@ static void drain_if_full(fab_writer *w, int i)
 
 /* ---- fct.txt ---- */
 
-/* A line per flow, of flows of a packet or two: so digits are written here, not by a format. */
+/* One line per flow, and flows may be a packet or two: digits are written by hand, because printf
+ * would dominate. */
 static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count)
 {
     uint8_t *to = orr_buf_reserve(b, count);
@@ -37,7 +38,7 @@ static void put_digits(orr_buf *b, uint32_t value, unsigned base, unsigned count
     b->len += count;
 }
 
-/* Nanoseconds; picoseconds after a point when time is in them. */
+/* Nanoseconds; with three decimals if ticks are picoseconds. */
 static void put_time(orr_buf *b, const fab *f, uint64_t ticks)
 {
     orr_buf_u64(b, ticks / f->unit);
@@ -94,7 +95,7 @@ static void pause(const fab *f, void *o, const fab_port *p, bool pauses)
 
 /* ---- queue lengths ---- */
 
-/* Always at the same times, whether or not some were left out. */
+/* Always at the same times, even if some were skipped. */
 static bool next_look(
     const fab *f, const void *o, unsigned which, uint64_t from, bool is_again, uint64_t *at)
 {
@@ -117,7 +118,7 @@ static uint64_t egress_bytes(const fab *f, uint32_t port)
     return sum;
 }
 
-/* "time T S j P B j P B": a blank is left before the end of the line unless the last port is in it
+/* "time T S j P B j P B": a trailing space remains unless the last port is listed
  * (packet-network.md 11.3). */
 static void sample_switch(const fab *f, orr_buf *b, uint32_t node)
 {
@@ -223,7 +224,7 @@ static void frame(
     drain_if_full(to, TRACE);
 }
 
-/* How many ports, each with its speed, and the largest product of bandwidth and delay. */
+/* The number of ports, the speed of each, and the largest bandwidth-delay product. */
 static void put_settings(const fab *f, orr_buf *b)
 {
     uint8_t r[11];
@@ -241,7 +242,7 @@ static void put_settings(const fab *f, orr_buf *b)
     orr_buf_add(b, r, 4);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static orr_code open_files(fab_writer *w,
                            const fab_output_paths *paths,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_report.c - what came of a run of flows: a short table, or one JSON object
+/* packet_report.c - results of a run of flows: a short table, or one JSON object
  * (docs/format/packet.md). */
 #include "views_impl.h"
 
@@ -24,7 +24,7 @@ static void put_count(orr_buf *b, const char *what, uint64_t n)
     orr_buf_print(b, "%-22s %s\n", what, orr_count_text(n, text));
 }
 
-/* A power of two, without a point: "64 KiB". */
+/* A power of two, without decimals: "64 KiB". */
 static void plain_size(uint64_t bytes, char out[ORR_UNIT_ROOM])
 {
     const bool is_large = bytes >= 1 << 20;
@@ -122,7 +122,7 @@ orr_code orr_packet_write_text(const orr_packet *p, const char *path, orr_error 
     const orr_packet_figures *g = &facts.fabric.figures;
     orr_buf_print(&b, "%u host%s, %u switch%s, %u link%s", g->hosts, orr__plural(g->hosts),
                   g->switches, g->switches == 1 ? "" : "es", g->links, orr__plural(g->links));
-    if (g->max_rtt_ns) /* else it was not measured */
+    if (g->max_rtt_ns) /* 0: not measured */
         orr_buf_print(&b, "; base round trip %" PRIu64 " ns at most, %s in flight", g->max_rtt_ns,
                       orr_bytes_text(g->max_bdp_bytes, bytes));
     orr_buf_text(&b, "\n\n");
@@ -164,7 +164,7 @@ static void put_network(orr_json_writer *w, const orr_packet_figures *g)
                         ORR_U("max_bdp_bytes", g->max_bdp_bytes));
 }
 
-/* Of the ports that were paused, those for the longest time. */
+/* The ports that were paused for the longest time. */
 static void put_pfc(orr_json_writer *w, const orr__fabric_facts *f)
 {
     orr_json_put_object(w, "pfc");
@@ -267,7 +267,7 @@ void orr__packet_put_figures(orr_json_writer *w, const orr__fabric_facts *f)
         ORR_U("dropped_buffer_full", g->dropped), ORR_U("trimmed", g->trimmed),
         ORR_U("lost_on_links", g->lost), ORR_U("events", g->events), ORR_U("skips", g->skips),
         ORR_U("skipped_ps", g->skipped_ps));
-    orr_json_put_u64(w, "time_error_bound_ps", 0); /* of every flow: fab_approx.c says why */
+    orr_json_put_u64(w, "time_error_bound_ps", 0); /* for every flow: fab_approx.c explains why */
     put_flow_sizes(w, f);
     put_ports(w, f, "busiest_links", f->busiest, f->busiest_count);
     put_ports(w, f, "longest_queues", f->queues, f->queue_count);

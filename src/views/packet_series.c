@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet_series.c - time series of the packet network as CSV, a row per slot, or as one JSON object
- * (docs/format/packet.md).
+/* packet_series.c - time series of the packet network as CSV, one row per slot, or as one JSON
+ * object (docs/format/packet.md).
  *
- * Times are in ns, picoseconds after the point.  The busiest come first. */
+ * Times are in ns with picoseconds as decimals.  The busiest come first. */
 #include "models/network/packet/watch/watchers.h"
 
 #include "base/formats/json.h"
@@ -23,7 +23,7 @@ static uint64_t slot_ticks(const fab_series *s)
     return s->every * s->merged;
 }
 
-/* The slots that are closed, and the one that is open if anything is in it. */
+/* The closed slots, and the open one if it is not empty. */
 static size_t slot_count(const fab_series *s)
 {
     return s->count + (s->end > s->count * slot_ticks(s));
@@ -70,7 +70,7 @@ static int heavier_first(const void *a, const void *b)
     const ranked *x = a, *y = b;
     if (x->weight != y->weight)
         return x->weight > y->weight ? -1 : 1;
-    return x->watch < y->watch ? -1 : 1; /* the order in which they were taken up */
+    return x->watch < y->watch ? -1 : 1; /* the order of creation */
 }
 
 /* NULL: out of memory, or none. */

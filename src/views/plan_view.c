@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan_view.c - plans as CSV, and the pages of orrery plan --report: web/plan.html for training,
- * web/plan_serve.html for serving, with their data put in at their marks. */
+ * web/plan_serve.html for serving, with the data inserted at their marks. */
 #include <orrery/lab/plan.h>
 
 #include "base/formats/json.h"
@@ -48,7 +48,7 @@ orr_code orr_plan_write_csv(const orr_plan_search *s, const char *path, orr_erro
 
 /* ---- pages ---- */
 
-/* The page up to a mark; *at is then after it. */
+/* The page up to a mark; *at moves past it. */
 static void put_until(orr_buf *b, const char **at, const char *mark)
 {
     const char *found = strstr(*at, mark);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report.c - the report as an object, and the page around the data.
  *
- * Runs are worked out and written down when they are added, so a report holds text only and a
- * timeline can go as soon as it is in.  The page itself is a constant (tools/embed.c makes it from
- * web/): head, title, style, data, script. */
+ * Runs are evaluated and rendered when they are added, so a report holds only text and a timeline
+ * can be freed at once.  The page itself is a constant (tools/embed.c makes it from web/): head,
+ * title, style, data, script. */
 #include <orrery/report.h>
 
 #include "base/arithmetic.h"
@@ -28,15 +28,15 @@ extern const char orr__page_after_data[];
 
 /* A timeline packed for the page: columns of small numbers, deflated, in base64.
  *
- * Not everything goes in.  Ranks that are like another one are left out unless asked for; above the
- * limit phases go first, then the shortest spans, of equals the later ones; counters are
- * thinned.  What was left out is counted, and the page says so.  docs/format/report.md has the form
- * byte by byte.
+ * Not everything is included.  Ranks like another one are left out unless requested; above the
+ * limit phases are dropped first, then the shortest spans, of equal ones the later; counters are
+ * thinned.  The page tells what was left out.  docs/format/report.md defines the format byte by
+ * byte.
  *
- * Cost: linear in the spans, but for a selection by length when there are too many. */
+ * Cost: linear in the spans, plus a selection by length if there are too many. */
 
 enum { MAGIC = 0x3154524f, MOST_SAMPLES = 20000, OPEN_BIT = 0x80, COLUMNS = 11 };
-#define MOST_VALUE ((UINT64_C(1) << 53) - 1) /* what a number of JavaScript can hold */
+#define MOST_VALUE ((UINT64_C(1) << 53) - 1) /* the largest exact integer in JavaScript */
 
 typedef enum column {
     FIRST,
@@ -66,7 +66,7 @@ typedef struct packer {
 
 /* ---- which ranks ---- */
 
-/* One that is not in the timeline is shown as the one that stands for it. */
+/* A rank missing from the timeline is shown by its representative. */
 static void show_ranks(packer *k, uint32_t first, uint32_t last)
 {
     for (uint32_t r = first; r <= last && r < k->s->p->alike_count; r++) {
@@ -133,7 +133,7 @@ static int compare_lengths(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* The length that the last of the `most` longest spans has, and how many of exactly that length may
+/* The length of the last of the `most` longest spans, and how many of exactly that length may
  * stay. */
 static bool find_limit(
     const packer *k, bool has_phases, uint64_t most, orr_ps *limit, uint64_t *equal)
@@ -157,7 +157,7 @@ static bool find_limit(
     return true;
 }
 
-/* A receive is drawn from when its message left: before that nothing is under way. */
+/* A receive is drawn from when its message left: before that nothing is in flight. */
 static orr_ps drawn_start(const packer *k, uint32_t i)
 {
     const orr_timespan *s = &k->p->spans[i];
@@ -192,7 +192,7 @@ static bool order_spans(packer *k)
     return true;
 }
 
-/* Numbers of spans in the page are given in the order of tracks and time. */
+/* Spans are numbered in the order of tracks and time. */
 static bool choose_spans(packer *k)
 {
     const orr_timeline_parts *p = k->p;
@@ -280,7 +280,7 @@ static bool choose_samples(packer *k)
 
 /* ---- the tick ---- */
 
-/* Most values are a multiple of what there is already, and then one division is enough. */
+/* Most values are a multiple of the current tick, so one division is enough. */
 static void divide(uint64_t *tick, orr_ps time)
 {
     const uint64_t v = (uint64_t)time;
@@ -293,7 +293,7 @@ static bool is_kept(const packer *k, const orr_arrow *a)
     return k->number[a->from] != ORR__NO_PLACE && k->number[a->to] != ORR__NO_PLACE;
 }
 
-/* The largest tick that loses nothing, unless numbers would get too large for it. */
+/* The largest lossless tick, unless numbers would get too large. */
 static void find_tick(packer *k)
 {
     const orr_timeline_parts *p = k->p;
@@ -343,7 +343,7 @@ static uint64_t at_most(uint64_t v)
     return v < MOST_VALUE ? v : MOST_VALUE;
 }
 
-/* Texts get numbers in the order in which they are first used; the empty one is 0. */
+/* Texts are numbered by first use; the empty one is 0. */
 static uint32_t text_number(packer *k, uint32_t text)
 {
     orr__events *e = k->e;
@@ -423,7 +423,7 @@ static void put_u32(orr_buf *b, uint32_t v)
         orr_buf_byte(b, (uint8_t)(v >> 8 * i));
 }
 
-/* False: no memory, or a column too large. */
+/* False: out of memory, or a column too large. */
 static bool join(packer *k, orr_buf *out)
 {
     put_u32(out, MAGIC);
@@ -464,7 +464,7 @@ static bool prepare(packer *k, uint32_t text_count)
     return k->is_shown && k->number && k->e->text_number && k->e->texts;
 }
 
-/* Texts of spans, from which those of the page are taken. */
+/* Texts of spans, of which the page uses some. */
 static uint32_t count_texts(const orr_timeline_parts *p)
 {
     uint32_t most = 0;
@@ -494,10 +494,10 @@ static orr_code study_events(orr__study *s)
     return code;
 }
 
-/* A run in a report from what `orrery run --json` printed of it: headline figures, where the time
- * of a rank goes on average, for the comparison with others; there is no timeline. */
+/* A run in a report from the output of `orrery run --json`: headline figures and the mean split of
+ * a rank's time, for comparison; without a timeline. */
 
-/* A number in a member of a member; 0: there is none. */
+/* A number in a nested object; 0: missing. */
 static double number_in(orr_json_value root, const char *object, const char *key)
 {
     orr_json_value v = root;
@@ -529,7 +529,7 @@ static bool is_run(orr_json_value root)
            orr_str_is(s, "orrery-run");
 }
 
-/* Told from the first bytes, so that no large file is read in vain. */
+/* Recognised by the first bytes, so that no large file is read in vain. */
 static bool begins_as_run(orr_span bytes)
 {
     static const char mark[] = "\"orrery-run\"";
@@ -540,7 +540,7 @@ static bool begins_as_run(orr_span bytes)
     return false;
 }
 
-/* 0: not known, or no time that can be. */
+/* 0: unknown, or out of range. */
 static orr_ps time_of(double ns)
 {
     return ns > 0 && ns < 9e15 ? (orr_ps)(ns * 1000) : 0;
@@ -551,14 +551,14 @@ static uint64_t count_of(double v)
     return v >= 1 && v < 0x1p63 ? (uint64_t)v : 0;
 }
 
-/* The mean of one figure over ranks; 0: it is not split. */
+/* The mean of one figure over ranks; 0: not split. */
 static orr_ps mean_of(orr_json_value root, const char *figure)
 {
     orr_json_value over;
     return time_of(orr_json_find(root, "over_ranks", &over) ? number_in(over, figure, "mean") : 0);
 }
 
-/* [low, high] of the run time; 0: not known. */
+/* [low, high] of the run time; 0: unknown. */
 static void take_interval(orr_json_value root, double out[2])
 {
     orr_json_value list, v;
@@ -608,7 +608,7 @@ static orr_code add_root(
                                     .waiting = mean_of(root, "waiting_ns"),
                                     .bubble = mean_of(root, "bubble_ns"),
                                     .idle = mean_of(root, "idle_ns")};
-    /* Not their sum, which may be more than a time holds. */
+    /* Not their sum, which may overflow. */
     const bool is_split = compute > 0 || exposed > 0 || times.memory > 0 || times.host > 0 ||
                           times.waiting > 0 || times.bubble > 0 || times.idle > 0;
     double interval[2];
@@ -642,7 +642,7 @@ orr_code orr_report_add_saved(
     *is_it = false;
     orr_code code = ORR_OK;
     if (orr_input_open(path, &in, &why))
-        return ORR_OK; /* whoever reads it as something else says what is wrong */
+        return ORR_OK; /* the next reader reports the error */
     orr_arena *a = orr_arena_create();
     if (!a)
         code = orr_no_memory(err);
@@ -718,8 +718,7 @@ void orr_report_destroy(orr_report *r)
 
 /* ---- adding a run ---- */
 
-/* Where on the page the steps of the critical path lie: the track of the span of the same rank and
- * node. */
+/* The track of each step of the critical path: that of the span of the same rank and node. */
 static bool find_step_tracks(orr__study *s)
 {
     const orr_report_run *r = s->run;
@@ -750,7 +749,7 @@ static bool find_step_tracks(orr__study *s)
     return ok;
 }
 
-/* Of a run without a timeline what it says of itself: one row for all ranks. */
+/* For a run without a timeline, its own figures: one row for all ranks. */
 static orr_code take_times(orr__study *s)
 {
     const orr_report_times *t = s->run->times;
@@ -800,7 +799,7 @@ static orr_code study(orr__study *s, orr__sums *sums)
     return find_step_tracks(s) ? ORR_OK : orr_no_memory(s->err);
 }
 
-/* A simulation starts at 0; a measured run with the first thing that happened. */
+/* A simulation starts at 0; a measured run at its first event. */
 orr_code orr__study_bounds(orr__study *s)
 {
     orr_ps length;
@@ -911,8 +910,7 @@ static bool put_document(const orr_report *r, orr_buf *b)
 
 /* ---- the page ---- */
 
-/* In HTML "<" could begin a tag; in JSON, which has it in strings only, the same can be said
- * without it. */
+/* "<" could start a tag in HTML; in JSON it occurs in strings only, where it can be escaped. */
 static void add_escaped(orr_output *o, const orr_buf *json)
 {
     const char *p = (const char *)json->ptr, *const end = p + json->len;

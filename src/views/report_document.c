@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_document.c - a studied run as JSON (docs/format/report.md).  What is not known is null. */
+/* report_document.c - an evaluated run as JSON (docs/format/report.md).  Unknown values are
+ * null. */
 #include <orrery/lab/units.h>
 
 #include "base/formats/json.h"
@@ -32,7 +33,7 @@ static void put_known(writer *w, const char *key, double value)
     orr_json_put_known_double(w, key, value > 0, value);
 }
 
-/* Four digits behind the point are more than a colour can show. */
+/* Four decimals are more than a colour can show. */
 static void put_values(writer *w, const char *key, const double *values, size_t count)
 {
     orr_json_key(w, key);
@@ -141,7 +142,7 @@ static void put_flows(const orr_fabric_view *v, writer *w)
     orr_json_end_object(w);
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static void put_fabric(const orr__study *s, writer *w)
 {
@@ -183,7 +184,7 @@ static void put_lost(const orr_packet_figures *g, orr_buf *b)
                       g->pauses == 1 ? "" : "s");
 }
 
-/* The sentence of a run of flows. */
+/* The sentence about a run of flows. */
 static void put_fabric_sentence(const orr__study *s, orr_buf *b)
 {
     const orr_fabric_view *v = s->run->fabric;
@@ -208,8 +209,8 @@ static void put_fabric_sentence(const orr__study *s, orr_buf *b)
 
 /* ======== The bottleneck in one sentence.
  *
- * What a rank spends most of its time on, on average, beside useful work: a run that computes four
- * fifths of the time has little to gain elsewhere, and the sentence says so. */
+ * What costs a rank most of its time on average, besides useful work: a run that computes four
+ * fifths of the time has little to gain elsewhere, which the sentence tells. */
 
 typedef struct time_shares {
     double compute, exposed, memory, host, unused;
@@ -287,8 +288,8 @@ static void put_best_change(const orr__study *s, orr_buf *b)
     orr_buf_text(b, " less time.");
 }
 
-/* What costs most time beside compute.  A run that computes most of the time is limited by compute,
- * so what else costs it time is a loss there, not the bottleneck. */
+/* What costs most time besides compute.  A run that computes most of the time is compute-bound, so
+ * anything else is a loss, not the bottleneck. */
 static void put_bottleneck(const orr__study *s, const time_shares *v, orr_buf *b)
 {
     const double others = v->memory > v->host ? v->memory : v->host;
@@ -313,7 +314,7 @@ static void put_bottleneck(const orr__study *s, const time_shares *v, orr_buf *b
         put_collective(s, v->exposed, b);
 }
 
-/* The sentence; "" when there is nothing to say. */
+/* The sentence; "" if there is nothing to tell. */
 static void put_sentence(const orr__study *s, orr_buf *b)
 {
     if (s->run->stall) {
@@ -343,10 +344,9 @@ static void put_sentence(const orr__study *s, orr_buf *b)
 
 /* ======== Two or more runs side by side: how long a rank spends on what.
  *
- * Names of operators are those of info: numbers that count layers or calls do not part
- * them.  Collectives go by their type and messages by their direction, because a kernel of a
- * measured run and a node of a trace are never called the same.  Rows are ordered by the largest
- * difference from the first run. */
+ * Names of operators are those of info, without the numbers of layers or calls.  Collectives are
+ * grouped by type and messages by direction, because kernels of a measured run and nodes of a trace
+ * never have the same names.  Rows are ordered by the largest difference from the first run. */
 
 enum { MOST_ROWS = 200 };
 
@@ -388,7 +388,7 @@ static bool add_sum(orr__sums *o, uint8_t kind, orr_str name, double ns)
     return true;
 }
 
-/* Sums by text and kind first: names repeat, and each is looked at once. */
+/* Sums by text and kind first: names repeat, and each is examined once. */
 typedef struct summing {
     orr__study *s;
     orr_map *seen;
@@ -396,10 +396,10 @@ typedef struct summing {
     uint32_t *example; /* a span of each */
     size_t room, example_room;
     uint32_t count;
-    uint32_t *around; /* spans of the host that are open on this track, the innermost last */
+    uint32_t *around; /* open host spans on this track, innermost last */
     size_t depth, around_room;
     bool takes_others; /* as work */
-    uint32_t alike;    /* ranks that the one of this track stands for */
+    uint32_t alike;    /* ranks represented by this track's */
 } summing;
 
 static bool row_of(summing *m, uint32_t i, uint32_t *out)
@@ -423,7 +423,7 @@ static bool is_host(const orr_timespan *span)
     return span->kind == ORR_SPAN_HOST || span->kind == ORR_SPAN_OTHER;
 }
 
-/* A call of the host that lies in another is time of its own, not of the other: taken off there. */
+/* A nested host call is its own time: subtracted from the enclosing one. */
 static bool take_off(summing *m, uint32_t i)
 {
     const orr_timespan *spans = m->s->p->spans, *span = &spans[i];
@@ -804,7 +804,7 @@ static int compare_shares(const void *a, const void *b)
     return x->ns != y->ns ? (x->ns > y->ns ? -1 : 1) : strcmp(x->what, y->what);
 }
 
-/* "ALL_REDUCE" as the rest of the page has it: "all-reduce". */
+/* "ALL_REDUCE" as on the rest of the page: "all-reduce". */
 static void put_what(writer *w, const char *what)
 {
     orr_buf b = {0};
@@ -817,7 +817,7 @@ static void put_what(writer *w, const char *what)
 
 static void put_path_kinds(const orr__study *s, uint64_t total, writer *w)
 {
-    enum { KINDS = 64 }; /* there are about a dozen; a path that has more shows these */
+    enum { KINDS = 64 }; /* there are about a dozen; a path with more shows these */
     share shares[KINDS];
     size_t count = 0;
     for (size_t i = 0; i < s->run->step_count; i++) {
@@ -869,7 +869,7 @@ static int compare_lengths(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* How long a step must be to be listed, when there are too many; *equal of exactly that length may
+/* The minimum length of a listed step, if there are too many; *equal of exactly that length may
  * be. */
 static bool find_limit(const orr_report_run *r, uint64_t *limit, size_t *equal)
 {
@@ -926,7 +926,7 @@ static void put_path(const orr__study *s, writer *w)
 
 /* ---- collectives ---- */
 
-/* Its name, or how many there are. */
+/* Its name, or the number of groups. */
 static void put_groups(const orr__study *s, const orr__collective_row *r, writer *w)
 {
     orr_buf b = {0};
@@ -1161,8 +1161,8 @@ static void put_stall(const orr_report_run *r, writer *w)
     orr_json_end_object(w);
 }
 
-/* What a timeline says about where it comes from: "path murmur3_128=hash" is a file, anything else
- * an option. */
+/* The provenance notes of a timeline: "path murmur3_128=hash" is a file, anything else an
+ * option. */
 static bool split_note(orr_str value, orr_str *path, orr_str *hash)
 {
     static const char mark[] = " murmur3_128=";
@@ -1227,7 +1227,7 @@ static void put_note(writer *w, orr_buf *b)
     *b = (orr_buf){0};
 }
 
-/* What the page does not show is said. */
+/* Tells what the page does not show. */
 static void put_notes(const orr__study *s, writer *w)
 {
     const orr__events *e = &s->events;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_impl.h - what the files behind the report page share.  Never installed.
+/* report_impl.h - shared by the files of the report page.  Never installed.
  *
- * A run that is added to a report is *studied* once, file by file in this order, and written down
- * at once:
+ * A run that is added to a report is *studied* once, in this order, and rendered at once:
  *
  *     report_times.c        times of ranks, collectives, like ranks, pipeline stages, memory
  *     report_document.c     packet networks, comparison, headline; all of it as JSON
@@ -18,16 +17,16 @@
 #include "base/memory/buffer.h"
 #include "base/memory/map.h"
 
-/* Times added up over ranks and calls: more than 64 bits hold. */
+/* Times summed over ranks and calls may exceed 64 bits. */
 typedef __int128 orr__ps_sum;
 
 #define ORR__NO_STAGE UINT32_MAX
 #define ORR__NO_PLACE UINT32_MAX
 
-/* What one rank did: of each moment only the first of these counts that applies. */
+/* How a rank spent its time: each moment counts as the first of these that applies. */
 typedef struct orr__rank_times {
     uint32_t rank;
-    uint32_t alike; /* ranks that it stands for, itself among them */
+    uint32_t alike; /* ranks it represents, itself included */
     uint32_t group; /* of like ranks */
     uint32_t stage; /* or ORR__NO_STAGE */
     orr_ps compute, exposed, memory, host, waiting, bubble, idle; /* docs/accounting.md */
@@ -44,10 +43,10 @@ typedef struct orr__collective_row {
     orr__ps_sum time, overlapped; /* of all ranks */
     uint32_t ranks;               /* that take part */
     uint32_t last_place;          /* the last rank that was counted */
-    uint32_t groups, group;       /* how many names were met; the first of them */
+    uint32_t groups, group;       /* how many names there are; the first of them */
 } orr__collective_row;
 
-/* The fields of orr__rank_times, added up. */
+/* The fields of orr__rank_times, summed. */
 typedef struct orr__time_sums {
     orr__ps_sum compute, exposed, overlapped, memory, host, waiting, bubble, idle;
 } orr__time_sums;
@@ -55,7 +54,7 @@ typedef struct orr__time_sums {
 /* Ranks with the same figures, up to a small tolerance. */
 typedef struct orr__like_ranks {
     uint32_t first; /* place */
-    uint32_t shown; /* the place of the one that stands for all */
+    uint32_t shown; /* the place of the representative */
     uint32_t count;
     uint32_t stage;
     const char *ranks; /* "0-7" */
@@ -65,7 +64,7 @@ typedef struct orr__like_ranks {
 typedef struct orr__memory_series {
     const char *name;
     int64_t peak;
-    orr_sample *points; /* value and time alone count */
+    orr_sample *points; /* only value and time matter */
     size_t count;
 } orr__memory_series;
 
@@ -75,7 +74,7 @@ typedef struct orr__stage {
     orr__ps_sum unused; /* waiting, bubble and idle, of all of them */
 } orr__stage;
 
-/* The timeline as it goes into the page. */
+/* The timeline as embedded in the page. */
 typedef struct orr__events {
     orr_buf packed; /* base64 */
     orr_ps tick;
@@ -98,19 +97,19 @@ typedef struct orr__study {
     orr_error *err;
     uint32_t most_spans;
     orr_ps start, end;
-    orr_ps *since;          /* by span: from when on it counts; see report_times.c */
+    orr_ps *since;          /* by span: from when it counts; see report_times.c */
     orr__rank_times *ranks; /* by place: those of the timeline, ascending */
     uint32_t rank_count;
-    uint32_t all_ranks;                 /* with those that others stand for */
+    uint32_t all_ranks;                 /* including those represented by others */
     uint32_t *place_of_track;           /* ORR__NO_PLACE: of no rank */
     uint32_t *first_track, *track_list; /* by place */
-    orr__collective_row *rows;          /* by falling exposed time */
+    orr__collective_row *rows;          /* by decreasing exposed time */
     size_t row_count, row_room;
     orr__stage *stages;
     uint32_t stage_count;
     orr__like_ranks *groups;
     uint32_t group_count;
-    double tolerance; /* how like they are: a share of the whole time */
+    double tolerance; /* of likeness: a share of the total time */
     orr__memory_series *series;
     size_t series_count;
     uint32_t *step_track; /* by step of the critical path */
@@ -124,11 +123,10 @@ typedef struct orr__sums {
     size_t room;
 } orr__sums;
 
-/* The place of a rank, or of the one that stands for it; ORR__NO_PLACE: it is not in the
- * timeline. */
+/* The place of a rank, or of its representative; ORR__NO_PLACE: not in the timeline. */
 uint32_t orr__place_of_rank(const orr__study *s, uint32_t rank);
 
-orr_code orr__study_bounds(orr__study *s); /* from when to when */
+orr_code orr__study_bounds(orr__study *s); /* start and end */
 orr_code orr__study_times(orr__study *s);
 orr_code orr__study_pipeline(orr__study *s);
 orr_code orr__study_groups(orr__study *s);
@@ -140,17 +138,17 @@ void orr__sums_fini(orr__sums *s);
 void orr__put_run(orr__study *s, uint32_t number, orr_json_writer *w);
 void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer *w);
 
-/* At most `most` of the samples: the least and the largest of each equal part of the time, and the
- * last.  Returns how many are left, in the order of time. */
+/* At most `most` of the samples: minimum and maximum of each equal part of the time, and the last.
+ * Returns how many are left, in time order. */
 size_t orr__thin_samples(orr_sample *samples, size_t count, size_t most);
 
-/* "all-reduce"; "collective" when not known.  For 1 + orr_collective. */
+/* "all-reduce"; "collective" if unknown.  For 1 + orr_collective. */
 const char *orr__collective_text(uint8_t collective);
-/* What nccl-tests counts as the size of one, and the factor from it to the bus bandwidth; false:
- * not known. */
+/* The size of a collective as nccl-tests counts it, and the factor from it to the bus bandwidth;
+ * false: unknown. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out);
 
-/* Neither work nor data under way. */
+/* Neither work nor data in flight. */
 static inline orr_ps orr__unused(const orr__rank_times *r)
 {
     return r->waiting + r->bubble + r->idle;

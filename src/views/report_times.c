@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_times.c - what each rank does with its time, from the spans on its tracks.
+/* report_times.c - how each rank spends its time, from the spans on its tracks.
  *
  *     compute     |##########      ######|
  *     collective  |      ======          |       compute 16, exposed 2, overlapped 4
  *     receive     |          ----        |       and so on: each moment counts once
  *
- * Spans of one use become a list of stretches that do not touch (their union); all figures are
- * lengths of such lists and of what two of them share.  A receive counts from when its message
- * left, and a collective of a simulation from when the last of its ranks came to it: before that,
- * the rank waits for its peers, or for the pipeline.  docs/accounting.md defines all of it;
- * src/run/watch.c has the same figures without a timeline.
+ * Spans of one use become a list of disjoint intervals (their union); all figures are lengths of
+ * such lists and of their intersections.  A receive counts from when its message left, and a
+ * collective of a simulation from when its last rank joined: before that, the rank waits for its
+ * peers, or for the pipeline.  docs/accounting.md has the definitions; src/run/watch.c has the same
+ * figures without a timeline.
  *
- * Cost: O(n log n) in the spans of a rank, next to linear where they come in order, as they do in
+ * Cost: O(n log n) in the spans of a rank, nearly linear if they are in order, as in
  * simulations. */
 #include "info_impl.h"
 #include "report_impl.h"
@@ -37,13 +37,13 @@ typedef struct worker {
     orr__study *s;
     stretches by_use[USES];
     stretches comm, all;
-    orr_ps *before; /* by stretch of COMPUTE: the length of those before it */
+    orr_ps *before; /* by interval of COMPUTE: the total length before it */
     size_t before_room;
     orr_map *row_of, *group_seen, *joined_seen;
-    bool host_computes; /* nothing ran on a device: operators of the host are the computing */
+    bool host_computes; /* nothing ran on a device: host operators are the computation */
 } worker;
 
-/* ---- lists of stretches ---- */
+/* ---- lists of intervals ---- */
 
 static int compare_stretches(const void *a, const void *b)
 {
@@ -63,7 +63,7 @@ static bool add_stretch(stretches *l, orr_ps from, orr_ps to)
     return true;
 }
 
-/* In order, and those that touch made one. */
+/* Sorts, and joins those that touch. */
 static void unite(stretches *l)
 {
     size_t n = 0;
@@ -115,7 +115,7 @@ static use use_of(uint8_t kind)
         return MEMORY;
     case ORR_SPAN_HOST:
         return HOST;
-    default: /* a phase is part of a collective; of others nobody knows */
+    default: /* a phase is part of a collective; others are unknown */
         return USES;
     }
 }
@@ -160,7 +160,7 @@ static bool gather(worker *w, uint32_t track)
     return true;
 }
 
-/* Sum up in the order of what counts first: what one more use adds to `all` is its own. */
+/* Adds uses in the order of precedence: what a use adds to `all` is its own time. */
 static bool add_own(worker *w, const stretches *more, orr_ps *sum, orr_ps *own)
 {
     if (!add_all(&w->all, more))
@@ -205,12 +205,12 @@ static bool sum_compute(worker *w)
     return true;
 }
 
-/* How long the rank has computed by then. */
+/* How long the rank has computed until then. */
 static orr_ps computed_by(const worker *w, orr_ps at)
 {
     const stretches *c = &w->by_use[COMPUTE];
     size_t low = 0, high = c->count;
-    while (low < high) { /* the first stretch that begins at `at` or later */
+    while (low < high) { /* the first interval that starts at `at` or later */
         const size_t mid = low + (high - low) / 2;
         if (c->list[mid].from < at)
             low = mid + 1;
@@ -247,8 +247,7 @@ static orr__collective_row *find_row(worker *w, const orr_timespan *span)
     return &s->rows[s->row_count++];
 }
 
-/* Groups of ranks that are not in the timeline are counted, too: each is met by all of its
- * members. */
+/* Groups of ranks missing from the timeline count, too: each is counted by all its members. */
 static bool count_joined(worker *w, orr__collective_row *r, uint32_t place, uint32_t group)
 {
     const uint32_t key[] = {(uint32_t)(r - w->s->rows), place, group};
@@ -347,7 +346,7 @@ static uint32_t place_of(const uint32_t *ranks, uint32_t count, uint32_t rank)
     return found ? (uint32_t)(found - ranks) : ORR__NO_PLACE;
 }
 
-/* Which ranks there are, and which tracks each has. */
+/* The ranks, and the tracks of each. */
 static bool list_ranks(orr__study *s)
 {
     const uint32_t tracks = s->p->track_count;
@@ -392,9 +391,9 @@ static bool list_ranks(orr__study *s)
     return true;
 }
 
-/* ---- from when on something counts ---- */
+/* ---- from when something counts ---- */
 
-/* A receive waits for a message that has not left: that time is nobody's communication. */
+/* A receive waits for a message that has not left: that time is not communication. */
 static void wait_for_messages(orr__study *s)
 {
     const orr_timeline_parts *p = s->p;
@@ -456,7 +455,7 @@ static bool find_meetings(meetings *m)
     return ok;
 }
 
-/* Clocks of measured ranks differ, so only simulations know who came last. */
+/* Clocks of measured ranks differ, so only simulations tell who came last. */
 static bool wait_for_last(orr__study *s)
 {
     const orr_timeline_parts *p = s->p;
@@ -488,7 +487,7 @@ static bool find_since(orr__study *s)
         return false;
     for (uint32_t i = 0; i < p->span_count; i++)
         s->since[i] = p->spans[i].has & ORR_SPAN_HAS_FLOWS ? p->spans[i].flows : p->spans[i].start;
-    if (p->alike) /* not all that they wait for is recorded, and they say it themselves */
+    if (p->alike) /* not all that they wait for is recorded; they carry it themselves */
         return true;
     wait_for_messages(s);
     return s->run->is_measured || wait_for_last(s);
@@ -525,7 +524,7 @@ orr_code orr__study_times(orr__study *s)
     return ok ? ORR_OK : orr_no_memory(s->err);
 }
 
-/* ---- words and factors ---- */
+/* ---- names and factors ---- */
 
 const char *orr__collective_text(uint8_t collective)
 {
@@ -535,8 +534,7 @@ const char *orr__collective_text(uint8_t collective)
     return names[collective < sizeof names / sizeof *names ? collective : 0];
 }
 
-/* As nccl-tests' PERFORMANCE.md has them.  The size of a gather there is that of what comes out, n
- * shares. */
+/* As in nccl-tests' PERFORMANCE.md.  There the size of a gather is that of its output, n shares. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out)
 {
     const double n = r->members, size = (double)r->size;
@@ -570,9 +568,8 @@ bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, doub
 /* ======== Ranks that are alike, so that a job of thousands is a few rows.
  *
  * A rank joins the first group whose first rank is of its stage and has the same figures up to a
- * tolerance, a share of the whole time: 0.1 % at first, and twice that as long as there are more
- * groups than anyone reads.  Ranks are taken in ascending order, so the same timeline gives the
- * same groups. */
+ * tolerance, a share of the total time: 0.1 % at first, doubled while there are too many groups to
+ * read.  Ranks are taken in ascending order, so the same timeline gives the same groups. */
 
 enum { MOST_GROUPS = 64 };
 
@@ -603,7 +600,7 @@ static void add_to(orr__time_sums *sum, const orr__rank_times *r)
     sum->idle += r->idle * n;
 }
 
-/* False: more groups than there may be. */
+/* False: too many groups. */
 static bool share_out(orr__study *s, orr_ps tolerance, uint32_t most)
 {
     s->group_count = 0;
@@ -622,8 +619,7 @@ static bool share_out(orr__study *s, orr_ps tolerance, uint32_t most)
     return true;
 }
 
-/* The places of all ranks, ascending by rank, with those that others stand for; NULL: out of
- * memory. */
+/* The places of all ranks, ascending by rank, including represented ones; NULL: out of memory. */
 static uint32_t *list_all(orr__study *s, uint32_t **ranks)
 {
     uint32_t *places = orr_arena_new(s->arena, s->all_ranks, uint32_t);
@@ -666,8 +662,7 @@ static bool describe(orr__study *s)
     return true;
 }
 
-/* The one of a group that is most of the critical path stands for it, so that the path can be
- * seen. */
+/* The rank with most of the critical path represents its group, so that the path is visible. */
 static bool choose_shown(orr__study *s)
 {
     uint64_t *on_path = orr_arena_new(s->arena, s->rank_count, uint64_t);
@@ -697,23 +692,23 @@ orr_code orr__study_groups(orr__study *s)
         return orr_no_memory(s->err);
     while (!share_out(s, (orr_ps)(s->tolerance * (double)orr__total(s)), most))
         s->tolerance *=
-            2; /* at the latest when everything is within it, one group a stage is left */
+            2; /* at the latest when everything is within it, one group per stage is left */
     return describe(s) && choose_shown(s) ? ORR_OK : orr_no_memory(s->err);
 }
 
-/* ======== Pipeline stages, from who sends to whom.
+/* ======== Pipeline stages, from senders and receivers of messages.
  *
  *     rank 0 -> 8 -> 16 -> 24        each rank has a predecessor and a successor at most: a line
  *     rank 1 -> 9 -> 17 -> 25        (or a cycle, when stages are interleaved), all lines equally long
  *
- * The k-th ranks of all lines are stage k.  A line begins at the end that sends first; a cycle at
- * the rank that sends first, towards whom it sends first.  Any other pattern of messages is not
- * taken for a pipeline: then there are no stages. */
+ * The k-th ranks of all lines are stage k.  A line starts at the end that sends first; a cycle at
+ * the rank that sends first, in the direction of that message.  Any other pattern of messages is
+ * not a pipeline: then there are no stages. */
 
 /* The neighbours of a rank, and when it first sent to each. */
 typedef struct neighbours {
     uint32_t place[2];
-    orr_ps sent_at[2]; /* INT64_MAX: it only receives from there */
+    orr_ps sent_at[2]; /* INT64_MAX: only receives from there */
     uint32_t count;    /* 3: too many */
 } neighbours;
 
@@ -741,7 +736,7 @@ static void add_neighbour(neighbours *n, uint32_t place, orr_ps sent_at)
         n->sent_at[k] = sent_at;
 }
 
-/* False: this is no pipeline. */
+/* False: not a pipeline. */
 static bool find_neighbours(finder *f)
 {
     const orr_timeline_parts *p = f->s->p;
@@ -771,7 +766,7 @@ static orr_ps first_send(const neighbours *n)
     return first;
 }
 
-/* All that hangs together with `place`, in list; returns how many. */
+/* All ranks connected with `place`, in list; returns how many. */
 static uint32_t collect(finder *f, uint32_t place, uint32_t *list)
 {
     uint32_t count = 0;
@@ -792,7 +787,7 @@ static bool is_end(const finder *f, uint32_t place)
     return f->of[place].count == 1;
 }
 
-/* The rank it begins with: of the ends, or of all when it is a cycle, the one that sends first. */
+/* The first rank: of the ends, or of all in a cycle, the one that sends first. */
 static uint32_t find_head(const finder *f, const uint32_t *list, uint32_t count)
 {
     uint32_t head = ORR__NO_PLACE;
@@ -822,7 +817,7 @@ static void number_line(const finder *f, uint32_t head, uint32_t count)
     }
 }
 
-/* 0: they are not all in lines of the same length. */
+/* 0: not all in lines of the same length. */
 static uint32_t number_lines(finder *f, uint32_t *list)
 {
     const uint32_t ranks = f->s->rank_count;
@@ -875,17 +870,17 @@ orr_code orr__study_pipeline(orr__study *s)
     return add_stages(s) ? ORR_OK : orr_no_memory(s->err);
 }
 
-/* ======== Memory over time: the counters of ranks that are called memory and count bytes.
+/* ======== Memory over time: counters named memory that count bytes.
  *
- * Of each group of like ranks the one with the highest peak is drawn.  A line on a screen needs no
- * more than two points a column, so samples are thinned; the least and the most of each part of the
- * time stay, and so do peaks. */
+ * Of each group of like ranks the one with the highest peak is drawn.  A line on a screen needs at
+ * most two points per column, so samples are thinned; minimum and maximum of each interval stay,
+ * and so do peaks. */
 
 enum { MOST_POINTS = 2000 };
 
 /* ---- thinning ---- */
 
-/* Puts in the least and the largest of part[0..count), in the order of time. */
+/* Adds minimum and maximum of part[0..count), in time order. */
 static size_t keep_extremes(orr_sample *out, const orr_sample *part, size_t count)
 {
     size_t least = 0, most = 0;
@@ -896,7 +891,7 @@ static size_t keep_extremes(orr_sample *out, const orr_sample *part, size_t coun
             most = i;
     }
     const size_t a = least < most ? least : most, b = least < most ? most : least;
-    const orr_sample first = part[a], second = part[b]; /* out may be where part is */
+    const orr_sample first = part[a], second = part[b]; /* out may overlap part */
     out[0] = first;
     if (a == b)
         return 1;
@@ -939,7 +934,7 @@ static bool is_memory(const orr__study *s, const orr_counter *c)
 typedef struct candidate {
     int64_t *peak;     /* by counter */
     uint32_t *chosen;  /* by group: a counter, or ORR__NO_PLACE */
-    bool *differs;     /* by group: not all peaks are the same */
+    bool *differs;     /* by group: peaks differ */
     uint32_t *counted; /* by group: counters */
 } candidate;
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_text.c - what came out of a run, for people: a few short tables in 80 columns.
+/* run_text.c - results of a run as a few short tables in 80 columns.
  *
- * Sums over ranks say little to someone who looks at one job, so times are per rank: least, mean
- * and most over the ranks, or the average of those that take part.  The mean, since the means of
- * the parts of a rank's time add up to the run as the parts do; medians of two kinds of ranks do
- * not. */
+ * Sums over ranks mean little for one job, so times are per rank: minimum, mean and maximum over
+ * the ranks, or the average of those that take part.  The mean, because means of the parts of a
+ * rank's time add up to the run; medians of two kinds of ranks do not. */
 #include <orrery/lab/units.h>
 
 #include "base/formats/json.h"
@@ -16,10 +15,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* What came out of a run, for programs: one JSON object (docs/format/run.md), or CSV
+/* Results of a run: one JSON object (docs/format/run.md), or CSV
  * with one row per rank or per link.
  *
- * Keys do not come and go, except "stall"; what is not known is null.  Keys name their units. */
+ * Keys are always present, except "stall"; unknown values are null.  Keys name their units. */
 
 enum { FORMAT_VERSION = 1 };
 
@@ -105,7 +104,7 @@ static void put_throughput(writer *w, const orr__run_facts *f)
     orr_json_end_object(w);
 }
 
-/* Only of traces that serve requests. */
+/* Only for traces that serve requests. */
 static void put_serving(writer *w, const orr__run_facts *f)
 {
     const orr__serving *p = &f->serving;
@@ -252,7 +251,7 @@ static int compare_place(const void *a, const void *b)
     return i < k ? -1 : i > k;
 }
 
-/* Steps that take no time are never among them. */
+/* Steps of zero length are never included. */
 static uint32_t *longest_steps(const orr_critical_path *p, uint32_t wanted, uint32_t *count)
 {
     uint32_t *all = orr_alloc(p->step_count, sizeof *all);
@@ -376,7 +375,7 @@ static bool repeats(const orr__run_facts *f, uint32_t r)
            (!f->peak_memory || f->peak_memory[r] == f->peak_memory[r - 1]);
 }
 
-/* Only of a run of jobs; hosts are ranks of the machine. */
+/* Only for a run of jobs; hosts are ranks of the machine. */
 static void put_jobs(writer *w, const orr__run_facts *f, bool is_brief)
 {
     if (!f->job_count)
@@ -422,7 +421,8 @@ static void put_ranks(writer *w, const orr__run_facts *f, bool is_brief)
     orr_json_end_array(w);
 }
 
-/* Brief: for those who take the least and the most of lists, as a sweep does ten thousand times. */
+/* Brief: for callers that only need minimum and maximum of lists, as a sweep does ten thousand
+ * times. */
 static orr_code write_json(const orr_sim *s, bool is_brief, const char *path, orr_error *err)
 {
     const orr_json_style style = {.indent = 2};
@@ -560,7 +560,7 @@ static char *ns_text(uint64_t ns, char out[ORR_UNIT_ROOM])
     }
     if (ns <= INT64_MAX / 1000)
         return orr_time_text((orr_ps)(ns * 1000), out);
-    /* More than 106 days, which picoseconds do not hold. */
+    /* More than 106 days, which do not fit in picoseconds. */
     orr_count_text(ns / 1000000000, out);
     memcpy(out + strlen(out), " s", 3);
     return out;
@@ -568,7 +568,7 @@ static char *ns_text(uint64_t ns, char out[ORR_UNIT_ROOM])
 
 /* ---- the head ---- */
 
-/* Steps in a row; all that follows is of the last one. */
+/* Consecutive steps; everything below is about the last one. */
 static void print_steps(const orr__run_facts *f, orr_buf *b)
 {
     const orr_sim_steps *s = &f->steps;
@@ -601,7 +601,7 @@ static void print_head(const orr__run_facts *f, orr_buf *b)
                       f->finished, f->ranks);
 }
 
-/* " (198-231)": both ends in the unit of what stands before it. */
+/* " (198-231)": both ends in the unit of the value before it. */
 static void print_interval(const orr__run_facts *f, const char *value, double parts, orr_buf *b)
 {
     const char *unit = strchr(value, ' ');
@@ -722,8 +722,7 @@ static int compare_bytes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* With track-local-mem: how much the tensors of a rank need, over the ranks that have finished. */
-/* Several jobs on one machine: when each is over, and what it waited for. */
+/* Several jobs on one machine: end, compute and exposed time of each. */
 static void print_jobs(const orr__run_facts *f, orr_buf *b)
 {
     if (f->job_count < 2)
@@ -778,7 +777,7 @@ static const char *collective_text(const orr__comm_facts *t)
     return name ? name : "unknown";
 }
 
-/* "16", or "8 x 128": how many ranks a group has, and how many such groups there are. */
+/* "16", or "8 x 128": the size of a group, and the number of such groups. */
 static void print_group(orr_buf *b, const orr__comm_facts *t)
 {
     char text[32] = "?";
@@ -796,7 +795,7 @@ static void print_group(orr_buf *b, const orr__comm_facts *t)
     orr_buf_print(b, " %11s", text);
 }
 
-/* Calls a rank: a whole number unless ranks differ. */
+/* Calls per rank: an integer unless ranks differ. */
 static void print_calls(orr_buf *b, uint64_t calls, uint32_t ranks)
 {
     char text[ORR_UNIT_ROOM];
@@ -925,8 +924,8 @@ static void print_links(const orr__run_facts *f, orr_buf *b)
 
 /* ---- the critical path ---- */
 
-/* Steps of one rank and one kind of work that follow each other, none of them held by another rank
- * but perhaps the first: one line. */
+/* Consecutive steps of one rank and one kind of work, none but the first delayed by another rank:
+ * one line. */
 typedef struct stretch {
     uint32_t first, last; /* steps */
     uint32_t steps;       /* those that take time */
@@ -986,7 +985,7 @@ static void print_shares(orr_buf *b, const orr_critical_path *p)
                       orr_bar_text(p->shares[i].time, p->total, PATH_CELLS, bar));
 }
 
-/* What kept a step from being over earlier, in a few words. */
+/* What delayed the end of a step, in brief. */
 static void print_reason(orr_buf *b, const orr_critical_path *p, uint32_t i)
 {
     const orr_path_step *s = &p->steps[i], *before = i ? s - 1 : NULL;
@@ -1017,7 +1016,7 @@ static void print_reason(orr_buf *b, const orr_critical_path *p, uint32_t i)
         orr_buf_print(b, "turn after node %" PRIu64, before->node);
 }
 
-/* A text from a file must not move a terminal's pen, nor a column. */
+/* Text from a file must not contain terminal control characters, nor shift a column. */
 static void print_cell(orr_buf *b, const char *text, size_t length, size_t width)
 {
     for (size_t n = 0; n < width; n++) {
@@ -1069,7 +1068,7 @@ static void print_path(const orr__run_facts *f, orr_buf *b)
     orr_free(rows);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static void print_packets(const orr__run_facts *f, orr_buf *b)
 {

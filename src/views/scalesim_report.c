@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalesim_report.c - what a network costs on an array: a table in 80 columns, JSON, CSV
+/* scalesim_report.c - the cost of a network on an array: a table in 80 columns, JSON, CSV
  * (docs/format/scalesim.md). */
 #include "models/compute/systolic/scalesim_impl.h"
 
@@ -20,11 +20,11 @@ static const char *const dataflow_words[] = {"os", "ws", "is"};
 static const char *const dataflow_names[] = {"output", "weight", "input"};
 static const char *const operand_keys[ORR_OPERANDS] = {"ifmap", "filter", "ofmap"};
 
-/* Sums may be larger than 64 bits hold: doubles, for people and for the last lines of JSON. */
+/* Sums may exceed 64 bits: doubles, for the table and the totals of JSON. */
 typedef struct totals {
     double cycles, stalls, macs;
     double dram[ORR_OPERANDS];
-    double partial; /* sums read again from memory */
+    double partial; /* partial sums read again from memory */
 } totals;
 
 static totals sum_up(const orr_scalesim *r)
@@ -52,13 +52,13 @@ static uint64_t whole(double v)
     return v < 0 ? 0 : v < 9e18 ? (uint64_t)(v + 0.5) : 9000000000000000000u;
 }
 
-/* With a bandwidth it matters how long the array waited; without, how much it would need. */
+/* With a bandwidth stalls matter; without, the bandwidth that would be needed. */
 static bool shows_stalls(const orr_scalesim *r)
 {
     return r->config.array.bandwidth > 0 && !r->opt.rules->has_no_bandwidth;
 }
 
-/* ---- for people ---- */
+/* ---- table ---- */
 
 static void print_head(const orr_scalesim *r, orr_buf *b)
 {
@@ -78,7 +78,7 @@ static void print_head(const orr_scalesim *r, orr_buf *b)
     orr_buf_byte(b, '\n');
 }
 
-/* A name in one column, without what could move a terminal's pen. */
+/* A name in one column, without terminal control characters. */
 static void print_name(orr_buf *b, orr_str name)
 {
     const size_t shown = name.len > NAME ? NAME - 1 : name.len;
@@ -147,7 +147,7 @@ orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err)
     print_cells(b, orr_str_of("layer"), heads);
     for (size_t i = 0; i < r->network->count; i++)
         print_layer(r, b, i);
-    /* The old programs mean something else by use, and have no word for all layers. */
+    /* The old programs define utilisation differently, and not for all layers together. */
     const double used =
         r->opt.rules == orr__systolic_rules(NULL) ? 100 * t.macs / (t.cycles * elements(r)) : -1;
     if (r->network->count > 1)
@@ -158,7 +158,7 @@ orr_code orr_scalesim_text(orr_scalesim *r, orr_str *out, orr_error *err)
     return give(r, out, err);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void put_input(orr_json_writer *w, const char *role, const char *path, const char *hash)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule_report.c - what came out of a schedule under LogGOPS, for people, for programs and for
- * spreadsheets. */
+/* schedule_report.c - results of a schedule under LogGOPS as text, JSON and CSV. */
 #include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/text/text.h"
@@ -108,7 +107,8 @@ static void put_parameters(const orr__schedule_facts *f, orr_json_writer *w)
     orr_json_end_object(w);
 }
 
-/* One file: opened again by a path that ends with a zero, which those of a list of jobs do not. */
+/* A single file is reopened by its path, which must end with a zero; paths of a list of jobs do
+ * not. */
 static void put_input(const lgs_input *in, orr_json_writer *w)
 {
     char path[PATH_ROOM];
@@ -161,7 +161,7 @@ static void put_jobs(const orr__schedule_facts *f, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
-/* Lines may begin with a space, which is not theirs. */
+/* Lines may start with a space that is not part of them. */
 static void put_extra(const orr__schedule_facts *f, orr_json_writer *w)
 {
     const char *p = (const char *)f->extra.ptr, *const end = p + f->extra.len;
@@ -209,7 +209,7 @@ orr_code lgs_write_json(
     }
     orr_json_put_text(&w, "schedule", source);
     put_provenance(&f.options, program, &w);
-    if (f.is_own) /* the documents of the old programs stay as they are */
+    if (f.is_own) /* the documents of the old programs are unchanged */
         orr_json_put_text(&w, "status", f.status);
     put_parameters(&f, &w);
     orr_json_put_fields(

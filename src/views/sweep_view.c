@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_view.c - reads a database into rows and columns, works out measures, filters, sorts.
+/* sweep_view.c - reads a database into rows and columns, computes measures, filters, sorts.
  *
- * Columns: the axes, the measures, then every figure that any point has, in the order in which they
- * are first met.  A point that lacks one has nothing there.  The order of rows is that of the
- * points unless sorted; equal keys keep it. */
+ * Columns: the axes, the measures, then every figure of any point, in order of first appearance.  A
+ * point that lacks one has an empty cell.  The order of rows is that of the points unless sorted;
+ * equal keys keep it. */
 #include "base/formats/csv.h"
 
 #include "base/formats/json.h"
@@ -29,7 +29,7 @@ typedef struct swp_column {
 typedef struct swp_row {
     uint64_t point, ns;
     swp_status status;
-    const char *error; /* of one that failed */
+    const char *error; /* of a failed point */
     swp_value *values; /* by column */
     swp_value key;     /* that it is sorted by */
 } swp_row;
@@ -39,7 +39,7 @@ struct orr_sweep_table {
     const char *title, *goal, *commands, *program;
     swp_column *columns;
     size_t column_count, column_room;
-    swp_row *rows; /* those that the query asks for, sorted */
+    swp_row *rows; /* those selected by the query, sorted */
     size_t row_count, row_room;
     uint32_t *shown; /* columns to show */
     size_t shown_count;
@@ -47,15 +47,15 @@ struct orr_sweep_table {
     bool with_failed;
 };
 
-/* As it is printed; NULL: nothing. */
+/* As printed; NULL: empty. */
 static const char *swp_cell_text(orr_arena *a, swp_value v, bool is_short);
 
 /* A table column by column: NumPy's .npz, a zip file of one array per column.
  *
- * Why this one of the formats of columns: it is a header and the bare numbers, needs no library to
- * write, and numpy.load reads it, as do R and Julia.  Columns of whole numbers are int64, of other
- * numbers float64 with NaN where a point has none, of texts UTF-32.  Nothing in the file depends on
- * the time it was written. */
+ * Why this columnar format: it is a header and the raw numbers, needs no library to write, and
+ * numpy.load reads it, as do R and Julia.  Columns of whole numbers are int64, of other numbers
+ * float64 with NaN where a point has none, of texts UTF-32.  The file does not depend on the time
+ * of writing. */
 
 enum { NPY_HEAD = 10, NPY_ALIGN = 64, MOST_MEMBERS = 65000, DOS_DAY = 0x21 /* 1980-01-01 */ };
 
@@ -77,7 +77,7 @@ static void put_npy_head(orr_buf *to, const char *type, size_t width, size_t row
     used += (size_t)snprintf(text + used, sizeof text - used,
                              "', 'fortran_order': False, 'shape': (%zu,), }", rows);
     const size_t all = (NPY_HEAD + used + 1 + NPY_ALIGN - 1) / NPY_ALIGN * NPY_ALIGN;
-    orr_buf_add(to, "\x93NUMPY\x01", 8); /* with the zero behind it: version 1.0 */
+    orr_buf_add(to, "\x93NUMPY\x01", 8); /* with the NUL: version 1.0 */
     put_le(to, all - NPY_HEAD, 2);
     orr_buf_add(to, text, used);
     for (size_t i = NPY_HEAD + used + 1; i < all; i++)
@@ -85,7 +85,7 @@ static void put_npy_head(orr_buf *to, const char *type, size_t width, size_t row
     orr_buf_byte(to, '\n');
 }
 
-/* The next character; bytes that are none count one each, as U+FFFD. */
+/* The next character; invalid bytes count one each, as U+FFFD. */
 static uint32_t next_character(orr_str s, size_t *at)
 {
     const uint8_t *p = (const uint8_t *)s.ptr + *at, c = *p;
@@ -180,7 +180,7 @@ typedef struct zip_pen {
     uint32_t count;
 } zip_pen;
 
-/* What the local header and the directory share: of a member that is stored, not packed. */
+/* The common part of the local header and the directory, for a stored member. */
 static void put_member(orr_buf *to, const orr_buf *member, size_t name_len)
 {
     const uint32_t crc = orr_zip_crc((orr_span){member->ptr, member->len});
@@ -293,7 +293,7 @@ static const char *row_remark(const swp_row *r)
     return r->status == SWP_OK ? "" : r->status == SWP_OPEN ? "not computed" : r->error;
 }
 
-/* Names come from files: what steers a terminal is shown as '?'. */
+/* Names come from files: control characters are shown as '?'. */
 static const char *shown(orr_arena *a, const char *text)
 {
     char *out = text ? orr_arena_print(a, "%s", text) : NULL;
@@ -498,7 +498,7 @@ static orr_code add_column(orr_sweep_table *t, orr_str name, swp_column_kind kin
     if (!orr_grow(&t->columns, &t->column_room, t->column_count + 1))
         return orr_no_memory(err);
     const char *copy = orr_arena_text(t->arena, name), *shown = copy;
-    /* A figure that is called like an axis or a measure has its command in front. */
+    /* A figure named like an axis or a measure gets its command as a prefix. */
     const char *command = t->commands ? strrchr(t->commands, ' ') : NULL;
     for (size_t i = 0; kind == SWP_FIGURE && i < t->column_count && shown == copy; i++)
         if (t->columns[i].kind != SWP_FIGURE && orr_str_is(name, t->columns[i].name))
@@ -511,7 +511,7 @@ static orr_code add_column(orr_sweep_table *t, orr_str name, swp_column_kind kin
     return copy && shown ? ORR_OK : orr_no_memory(err);
 }
 
-/* The columns of a row come in the same order as those of the row before: look there first. */
+/* The columns of a row are in the same order as those of the row before: look there first. */
 static orr_code find_column(table_reader *r, orr_str name, size_t *hint, uint32_t *out)
 {
     orr_sweep_table *t = r->t;
@@ -528,7 +528,7 @@ static orr_code find_column(table_reader *r, orr_str name, size_t *hint, uint32_
     return add_column(t, name, SWP_FIGURE, r->err);
 }
 
-/* By name; an unknown one is an error that suggests a near one.  what: for the message. */
+/* By name; an unknown one is an error that suggests a similar one.  what: for the message. */
 static orr_code table_column(
     const orr_sweep_table *t, orr_str name, const char *what, uint32_t *out, orr_error *err)
 {
@@ -658,7 +658,7 @@ typedef struct row_cell {
     swp_value value;
 } row_cell;
 
-/* The figures of a row, with their columns; the table may get wider. */
+/* The figures of a row and their columns; the table may get wider. */
 static orr_code read_figures(table_reader *r, orr_str data, row_cell **cells, size_t *count)
 {
     orr_json *j;
@@ -906,7 +906,7 @@ static bool varies(const orr_sweep_table *t, size_t column)
     return false;
 }
 
-/* The axes, the measures, what the goal is; without those the first figures that vary. */
+/* The axes, the measures, the goal; otherwise the first figures that vary. */
 static void choose_brief(const table_reader *r)
 {
     orr_sweep_table *t = r->t;
@@ -1018,9 +1018,9 @@ void orr_sweep_table_close(orr_sweep_table *t)
 
 /* ---- Two columns of a table against each other: SVG.
  *
- * Axes that are texts have one place per text, in the order of first appearance.  Ticks are 1, 2 or
- * 5 times a power of ten; on a logarithmic axis powers of ten, or of two where all values are such.
- * Colours repeat after eight groups; each group has a shape of its own as well. */
+ * Text axes have one place per text, in order of first appearance.  Ticks are 1, 2 or 5 times a
+ * power of ten; on a logarithmic axis powers of ten, or of two where all values are such. Colours
+ * repeat after eight groups; each group has a shape of its own as well. */
 
 enum {
     WIDTH = 880,
@@ -1082,7 +1082,7 @@ static void add_escaped(orr_buf *to, const char *text)
 
 /* ---- values ---- */
 
-/* The place of a text in a list, added when it is new; `most` where the list is full. */
+/* The index of a text in a list, appended if new; `most` if the list is full. */
 static size_t place_text(const char **list, size_t *count, size_t most, const char *text)
 {
     for (size_t i = 0; i < *count; i++)
@@ -1152,7 +1152,7 @@ static orr_code gather(plot_job *j, orr_error *err)
     return ORR_OK;
 }
 
-/* A little room around the values; from 0 where that is near. */
+/* A small margin around the values; from 0 if that is near. */
 static void set_range(plot_axis *a, double least, double most)
 {
     if (a->is_text) {
@@ -1230,7 +1230,7 @@ static size_t ticks_of(const plot_axis *a, double out[MOST_TICKS])
     return n;
 }
 
-/* 1.2M, 35k, 0.25: columns say their unit by name. */
+/* 1.2M, 35k, 0.25: the unit is in the column's name. */
 static void tick_text(const plot_axis *a, double v, char *out, size_t room)
 {
     static const struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text_table.c - see views_impl.h.
  *
- * All rows are kept until the table is printed, because a column is as wide as its widest
- * cell.  Characters are counted, not bytes.  Numbers are made with integers only, so no two
- * machines round them differently. */
+ * All rows are kept until the table is printed, because a column is as wide as its widest cell.
+ * Characters are counted, not bytes.  Numbers are formatted with integer arithmetic only, so all
+ * machines round alike. */
 #include "views_impl.h"
 
 #include <orrery/lab/units.h>
@@ -15,7 +15,7 @@
 
 enum { BAR_CELLS = 10 };
 
-/* From here on numbers are shortened: eleven characters are what a column can have. */
+/* From here on numbers are abbreviated: a column has eleven characters at most. */
 #define SHORT_FROM 1000000000u
 
 void orr__table_add(orr__table *t, const char *cell)
@@ -31,7 +31,7 @@ static size_t text_width(const char *s)
 {
     size_t width = 0;
     for (; *s; s++)
-        width += ((uint8_t)*s & 0xC0) != 0x80; /* bytes that continue a character */
+        width += ((uint8_t)*s & 0xC0) != 0x80; /* skips continuation bytes */
     return width;
 }
 
@@ -55,7 +55,7 @@ static void measure(const orr__table *t, size_t widths[])
     }
 }
 
-/* Cut the widest of the left columns, one step at a time, while the table is too wide. */
+/* Cuts the widest of the left columns, one step at a time, while the table is too wide. */
 static void fit(const orr__table *t, size_t widths[])
 {
     enum { NARROWEST = 8 };
@@ -203,11 +203,11 @@ void orr__put_html(orr_buf *b, orr_str text)
 
 /* ---- ranks with the same figures as one row ----
  *
- * A row says for which ranks it stands.
+ * A row lists the ranks it represents.
  *
- * Works on the text of the rows, so that "the same" means what a reader of the file sees, whatever
- * columns there are and whether the run was folded.  Rows stay in the order of their first ranks.
- * Cost: linear in the text. */
+ * Works on the text of the rows, so that equality means what a reader of the file sees, for any
+ * columns and folded or not.  Rows stay in the order of their first ranks. Cost: linear in the
+ * text. */
 
 typedef struct row {
     orr_str rest;    /* of the line: from the comma after the rank to its end */
@@ -250,7 +250,7 @@ static bool add_rank(rows *v, orr_str rest)
         const orr_str known = v->rows[i].rest;
         if (known.len == rest.len && memcmp(known.ptr, rest.ptr, rest.len) == 0)
             break;
-        key++; /* another text with this hash */
+        key++; /* hash collision */
     }
     if (i == v->count) {
         if (!orr_map_put(v->by_rest, key, i, NULL))
@@ -289,7 +289,7 @@ void orr__csv_join_alike(orr_buf *b)
     orr_str line = {0};
     if (b->failed)
         return;
-    /* Remarks stay as they are; then comes the header row. */
+    /* Comments stay as they are; then comes the header row. */
     while (at < b->len && (line = next_line(b, &at)).ptr[0] == '#')
         orr_buf_add(&out, line.ptr, line.len);
     orr_buf_text(&out, "ranks,rank_count");
