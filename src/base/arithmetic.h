@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arithmetic.h - whole numbers: the smaller, the larger, rounded up, saturating, in order; times as
+/* arithmetic.h - integers: minimum, maximum, rounding up, saturation, comparison; times as
  * ticks. */
 #ifndef ORR_BASE_ARITHMETIC_H
 #define ORR_BASE_ARITHMETIC_H
@@ -33,7 +33,7 @@ static inline uint64_t orr_gcd(uint64_t a, uint64_t b)
     return a;
 }
 
-/* Saturating: UINT64_MAX stands for all that is more. */
+/* Saturating at UINT64_MAX. */
 static inline uint64_t orr_sat_add(uint64_t a, uint64_t b)
 {
     uint64_t sum;
@@ -63,8 +63,8 @@ static inline int orr_by_u64(const void *a, const void *b)
  *
  * A real number of nanoseconds as a number of ticks.
  *
- * Cut off, as the reference does.  What no clock can hold (its own result is undefined there)
- * becomes ORR_TICKS_FAR, so that sums of a few still fit. */
+ * Truncated, as in the reference.  Values out of range (undefined in the reference) become
+ * ORR_TICKS_FAR, so that sums of a few still fit. */
 
 #define ORR_TICKS_FAR ((uint64_t)1 << 62)
 

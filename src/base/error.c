@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - filling and printing orr_error.  Nothing here allocates: an error must be reportable
- * when memory is what ran out. */
+ * when out of memory. */
 #include <orrery/error.h>
 
 #include <inttypes.h>
@@ -49,7 +49,7 @@ orr_code orr_fail(orr_error *err, orr_code code, const orr_where *where, const c
     return code;
 }
 
-/* Put text behind the first `at` bytes, as much as fits; the new length. */
+/* Appends text after the first `at` bytes, as much as fits; returns the new length. */
 static size_t append(char *to, size_t at, size_t size, const char *text)
 {
     const size_t room = size - 1 - at, len = strlen(text), n = len < room ? len : room;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_line.h - where two holders of events meet, so that one order holds over both.
+/* event_line.h - one total order over the events of two queues.
  *
  * A clock and a model that keeps its own pending events share one of these.  Each takes the numbers
  * of its events from `order`; the model runs its events as long as they come before (bound_at,
@@ -12,17 +12,17 @@
 
 typedef struct orr_event_line {
     uint64_t now;
-    uint64_t order;    /* the number of the next event that somebody schedules */
-    uint64_t bound_at; /* UINT64_MAX: the clock has nothing */
+    uint64_t order;    /* the number of the next event to be scheduled */
+    uint64_t bound_at; /* UINT64_MAX: the clock is empty */
     uint64_t bound_order;
 } orr_event_line;
 
 /* The events of a model, for a clock. */
 typedef struct orr_event_source {
-    /* Run at most `most` events that come before the line's bound; how many there were, with
-     * those that the model knew without running them. */
+    /* Runs at most `most` events that precede the line's bound; returns how many, including those
+     * that the model skipped because it knew their result. */
     uint64_t (*run)(void *context, uint64_t most);
-    bool (*next_at)(const void *context, uint64_t *at); /* false: there is none */
+    bool (*next_at)(const void *context, uint64_t *at); /* false: none */
     void *context;
 } orr_event_source;
 

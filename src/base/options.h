@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - options of callers, who may have been built with an older header.
+/* options.h - options of callers that may have been built with an older header.
  *
  *     orr_view_json_options own;
  *     orr_code code = ORR__TAKE_OPTIONS(&own, opt, orr_view_json_options, err);
  *
- * Every such struct starts with its size.  What the caller's does not have yet is zero, its
+ * Every such struct starts with its size.  Fields that the caller's lacks are zero, their
  * default. */
 #ifndef ORR_BASE_OPTIONS_H
 #define ORR_BASE_OPTIONS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rng.h - random numbers from an explicit generator: the same on every machine, for ever.
+/* rng.h - random numbers from an explicit generator: the same on every machine, forever.
  *
  *     orr_rng r;
  *     orr_rng_init(&r, seed, rank);          // one stream per entity, so that none disturbs another

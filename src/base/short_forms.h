@@ -19,13 +19,13 @@
 #define orr_push(list, count, room, ...) \
     (orr_grow(&(list), &(room), (count) + 1) ? ((list)[(count)++] = __VA_ARGS__, true) : false)
 
-/* A place for orr_fail, worked out only when there is something to say. */
+/* A place for orr_fail, computed only when there is something to say. */
 #define ORR_AT(place) ((const orr_where[]){place})
 
-/* Of a text in a message at most so many bytes, for "%.*s". */
+/* At most this many bytes of a text in a message, for "%.*s". */
 #define ORR_SHOWN(s, most) (int)((s).len < (most) ? (s).len : (most)), (s).ptr
 
-/* Is s one of these words, does it begin with one? */
+/* Is s one of these words, does it start with one? */
 static inline bool orr_str_among(orr_str s, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -102,7 +102,7 @@ static bool add_digit(unit_number *d, char c, bool behind_point)
     return true;
 }
 
-/* The number at *p, which moves behind it; false: there is none, or it has too many digits. */
+/* The number at *p, which moves past it; false: none, or too many digits. */
 static bool take_decimal(const char **p, unit_number *out)
 {
     bool has_digits = false, behind_point = false;
@@ -128,7 +128,7 @@ static uint64_t prefix_factor(const char *word, size_t length)
     return 0;
 }
 
-/* The unit whose word is all of `text`; its factor is 0 when there is none. */
+/* The unit that matches all of `text`; its factor is 0 if there is none. */
 static base_unit find_unit(const unit_kind *kind, const char *text)
 {
     const size_t length = strlen(text);
@@ -146,7 +146,7 @@ static base_unit find_unit(const unit_kind *kind, const char *text)
     return (base_unit){.factor = 0};
 }
 
-/* Sizes as people type them: 80G, 80gb, 80gib.  Not 80Gb: those may be bits. */
+/* Sizes as users type them: 80G, 80gb, 80gib.  Not 80Gb: that may be bits. */
 static base_unit find_loose_size(const char *text)
 {
     char word[8];
@@ -164,7 +164,7 @@ static base_unit find_loose_size(const char *text)
     return find_unit(&size_kind, word);
 }
 
-/* digits * factor / (scale * divisor), to the nearest; false: more than `most`. */
+/* digits * factor / (scale * divisor), rounded to nearest; false: more than `most`. */
 static bool scale_exactly(const unit_number *d, base_unit unit, uint64_t most, uint64_t *out)
 {
     u128 above, below;
@@ -251,7 +251,7 @@ static uint64_t divide_to_nearest(u128 a, uint64_t b)
     return (uint64_t)((a + b / 2) / b); /* callers see to it that the quotient is small */
 }
 
-/* The last unit that the value fills once, as it would be printed: 999.9 kB is 1.00 MB. */
+/* The largest unit of which the value, as printed, is at least one: 999.9 kB is 1.00 MB. */
 static const shown_unit *suitable(uint64_t value, const shown_unit *units, size_t count)
 {
     size_t i = 0;
@@ -264,7 +264,7 @@ static const shown_unit *suitable(uint64_t value, const shown_unit *units, size_
     return &units[i];
 }
 
-/* Counts have 26 characters at most, words five: all that is put together here fits. */
+/* Counts have 26 characters at most, units five: everything built here fits. */
 static void append(char *out, const char *word)
 {
     const size_t used = strlen(out);

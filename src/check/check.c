@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - the doctor's round: which checks there are, in which order they run, and how findings
- * are kept.
+/* check.c - the list of checks, their order, and the storage of findings.
  *
  * Findings are kept up to a limit per kind and counted beyond it, so a file with a million bad
- * nodes costs a million increments and not a million sentences.  They are put in order of their
- * kinds at the end; within a kind they stay in the order of classes and nodes in which they were
- * made.  Single ranks are looked at on several threads, in parts that are put together in order:
- * the report is the same with any number. */
+ * nodes costs a million increments and not a million sentences.  They are sorted by kind at the
+ * end; within a kind they stay in the order of classes and nodes.  Single ranks are checked on
+ * several threads, in parts that are merged in order: the report is the same for any number of
+ * threads. */
 #include "check_impl.h"
 
 #include "base/threads/pool.h"
@@ -63,7 +62,7 @@ orr_severity orr_check_kind_severity(orr_check_kind kind)
     return (unsigned)kind < ORR_CHECK_KIND_COUNT ? kinds[kind].severity : ORR_NOTE;
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 void chk_put_count(orr_buf *b, uint64_t n)
 {
@@ -76,7 +75,7 @@ void chk_put_count(orr_buf *b, uint64_t n)
     }
 }
 
-/* Kernel names run to hundreds of characters; the beginning tells them apart. */
+/* Kernel names run to hundreds of characters; the beginning distinguishes them. */
 enum { NAME_SHOWN = 64 };
 
 void chk_put_name(orr_buf *b, orr_str name)
@@ -151,7 +150,7 @@ static const char *print_words(chk_run *k, const char *fmt, va_list args)
     return text;
 }
 
-/* In the file of the rank: records of equal ranks are in the same place unless their ids differ. */
+/* In the rank's file: records of equal ranks are at the same offset unless their ids differ. */
 static orr_where place_of(const chk_run *k, const chk_class *cls, uint32_t node)
 {
     const orr_where where = node == ORR_NO_NODE
@@ -264,7 +263,7 @@ static bool note_classes(chk_run *k, uint32_t count)
     return true;
 }
 
-/* An empty report and room to work; false: no memory. */
+/* An empty report and scratch memory; false: out of memory. */
 static bool open_check(chk_run *k, const orr_set *s, uint32_t limit)
 {
     *k = (chk_run){.set = s, .limit = limit};
@@ -334,7 +333,7 @@ orr_code chk_finish(chk_run *k, orr_check_report **out, orr_error *err)
     return orr_no_memory(err);
 }
 
-/* ---- the round ---- */
+/* ---- all checks ---- */
 
 static void check_readable(chk_run *k)
 {
@@ -355,7 +354,7 @@ static void check_readable(chk_run *k)
 
 enum { PARTS_MOST = 64 };
 
-/* The classes are dealt out in parts, in order; each part makes a report of its own. */
+/* Classes are split into consecutive parts; each part makes its own report. */
 typedef struct parts {
     chk_run *k;
     chk_run *part;
@@ -365,7 +364,7 @@ typedef struct parts {
 static void check_class(chk_run *k, chk_class *cls)
 {
     if (cls->rank_count == 0)
-        return; /* nobody's */
+        return; /* not in use */
     if (cls->c->count == 0)
         chk_add(k, cls, ORR_CHECK_NO_NODES, ORR_NO_NODE, "the trace has no nodes");
     chk_deps(k, cls);

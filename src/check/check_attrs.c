@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_attrs.c - the attributes of single nodes: there, of a kind that can be read, and with a
- * value that makes sense.
+/* check_attrs.c - the attributes of single nodes: present, of a readable kind, and with a valid
+ * value.
  *
- * The columns hold what could be read; an attribute of a wrong kind looks there as if it were
- * absent.  So each record is walked once for the names and kinds of its attributes, without
- * decoding values; what a value says is asked of the columns.  What each node type needs is what
- * simulators read (chakra.md 2, astra-sim.md 2); attributes nobody knows are nobody's business
- * here. */
+ * The columns hold what could be read; an attribute of a wrong kind seems absent there.  So each
+ * record is walked once for the names and kinds of its attributes, without decoding values; values
+ * come from the columns.  Required attributes are those that simulators read (chakra.md 2,
+ * astra-sim.md 2); unknown attributes are ignored. */
 #include "check_impl.h"
 
 #include "trace/trace_impl.h"
@@ -94,11 +93,11 @@ bool chk_attr_is_sound(const chk_known_attr *known, orr_value_kind kind, bool is
 
 typedef struct attr_marks {
     uint32_t seen;  /* bit k: chk_known_attrs[k] is there */
-    uint32_t wrong; /* ... and of a kind that cannot be read */
+    uint32_t wrong; /* ... but of an unreadable kind */
     uint32_t twice;
 } attr_marks;
 
-/* The name and the member of the oneof that counts, which is the last one; 0: none. */
+/* The name, and the member of the oneof that counts: the last; 0: none. */
 static uint32_t attr_member(orr_span message, orr_str *name)
 {
     orr_wire w = orr_wire_of(message);
@@ -152,7 +151,7 @@ typedef struct node_check {
     const orr_columns *c;
     uint32_t node;
     attr_marks marks;
-    struct slot_look *looks; /* by slot of a class with holes; NULL: none was asked for yet */
+    struct slot_look *looks; /* by slot of a class with holes; NULL: not needed so far */
 } node_check;
 
 static const char *kind_words(const node_check *n, int key)
@@ -199,8 +198,8 @@ static bool is_absent(const node_check *n, int key)
     return !(n->marks.seen >> key & 1);
 }
 
-/* A value that the columns cannot hold as it is: the lowest int64 reads as none, those past the
- * highest as the highest. */
+/* Values that the columns cannot represent: INT64_MIN reads as absent, those above INT64_MAX
+ * saturate. */
 static void check_not_negative(const node_check *n, int key, const int64_t *values)
 {
     const int64_t v = column(values, n->node);
@@ -246,10 +245,10 @@ static void check_collective(const node_check *n)
 /* Some ranks of a class. */
 typedef struct some_ranks {
     uint32_t first, count;
-    bool is_mixed; /* not all of them have the value that the first one has */
+    bool is_mixed; /* they do not all have the first one's value */
 } some_ranks;
 
-/* What all ranks of a class have in a slot, looked at once however many nodes use it. */
+/* The values of all ranks of a class in a slot, examined once for all nodes that use it. */
 typedef struct slot_look {
     bool is_done;
     some_ranks negative, large, foreign; /* foreign: the number of another rank */
@@ -315,7 +314,7 @@ static void report_large_peer(const node_check *n, const some_ranks *who, int ke
             n->k->report->rank_count - 1, others(who));
 }
 
-/* A peer must be a rank, as far as we know how many there are: a single file does not say. */
+/* A peer must be a rank, if their number is known: a single file does not tell. */
 static void check_peer(node_check *n, int key, orr_hole_field field, const int64_t *values)
 {
     const uint32_t ranks = n->k->report->rank_count;
@@ -337,7 +336,7 @@ static void check_peer(node_check *n, int key, orr_hole_field field, const int64
         report_large_peer(n, &all, key, v);
 }
 
-/* The ranks of a class with holes differ, so the one whose number it is has it right. */
+/* The ranks of a class with holes differ, so it is right for the rank of that number. */
 static some_ranks other_ranks(const node_check *n, int64_t v)
 {
     const chk_class *cls = n->cls;
@@ -410,7 +409,7 @@ static void check_type(node_check *n, uint32_t type)
                 "the node type is %u, which does not exist", type);
 }
 
-/* As in reading: the pages of records that are done may go, so that a large file does not fill the
+/* Releases the pages of finished records, as the reader does, so that a large file does not fill
  * memory. */
 static void release_behind(const orr_trace *t, uint32_t node, uint64_t *released)
 {
@@ -460,7 +459,7 @@ static orr_str group_number(int64_t number, char room[24])
     return (orr_str){room, (size_t)len};
 }
 
-/* Number 0 is the group of all (astra-sim.md 6.4). */
+/* Number 0 is the group of all ranks (astra-sim.md 6.4). */
 static bool is_all(orr_str group)
 {
     return group.len == 0 || (group.len == 1 && group.ptr[0] == '0');

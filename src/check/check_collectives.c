@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_collectives.c - do the ranks of a group run the same collectives?
  *
- * The members of a group are the ranks that name it; those of the nameless group are all
- * ranks.  Ranks of a shape run the same through a port (check_groups.c), so only ports are
+ * The members of a group are the ranks that name it; those of the nameless group are all ranks.
+ * Ranks of a shape run the same collectives through a port (check_groups.c), so only ports are
  * compared.  First as multisets of (type, size), because two collectives without a dependency
  * between them may be issued in either order: a rank that differs from most of its group is
- * reported, with what it lacks or has in excess.  The order is looked at only when all multisets
- * agree. Cost: one look at each entry of a group; two ports are compared once, in
+ * reported, with what it lacks or has in excess.  The order is checked only if all multisets agree.
+ * Cost: linear in the entries of groups; two ports are compared once, in
  * however many groups they meet. */
 #include "check_impl.h"
 
@@ -15,16 +15,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- ranks that are always at the same place ---- */
+/* ---- ranks in lockstep ---- */
 
-/* Ranks of a shape whose groups are alike, however far one looks. */
+/* Ranks of a shape whose groups are equivalent, transitively. */
 typedef struct chk_unit {
     uint32_t shape;
     uint32_t rank;  /* the lowest of them */
     size_t port_at; /* where its ports begin in meeting_of */
 } chk_unit;
 
-/* A *meeting* stands for groups that are the same up to renaming: in each of them, the same units
+/* A *meeting* represents groups that are equal up to renaming: in each of them, the same units
  * through the same ports. */
 typedef struct chk_party {
     uint32_t unit, port;
@@ -33,7 +33,7 @@ typedef struct chk_party {
 typedef struct chk_units {
     chk_unit *all; /* by lowest rank */
     uint32_t count;
-    uint32_t *of_rank;    /* ORR_NO_NODE: could not be read */
+    uint32_t *of_rank;    /* ORR_NO_NODE: unreadable */
     uint32_t *meeting_of; /* by unit and port */
     uint32_t *place_of;   /* ... and which of its parties that is */
     uint32_t meeting_count;
@@ -41,15 +41,15 @@ typedef struct chk_units {
     size_t *meeting_first; /* those of meeting m: [meeting_first[m] .. meeting_first[m + 1]) */
 } chk_units;
 
-/* ==== which ranks are at the same place at the same time?
+/* ==== which ranks run in lockstep?
  *
- * Ranks of a shape run the same, but each in groups of its own.  If those groups have the same
- * kinds of members, those again are in groups with the same kinds of members, and so on, then the
- * ranks wait for the same things and go on together: they are a unit, and one of them can be run
- * for all.  Found by splitting: at first every shape is a unit; ranks whose groups differ in the
- * units of their members become units of their own, until nothing changes.  On a regular machine
- * that is at once.  Where it takes many rounds (groups that form long chains), every rank becomes a
- * unit. Cost: one look at each entry of a group, each round. */
+ * Ranks of a shape run the same, but each in its own groups.  If those groups have the same kinds
+ * of members, whose groups again have the same kinds of members, and so on, then the ranks wait for
+ * the same things and proceed together: they are a unit, and one of them represents all.  Found by
+ * partition refinement: at first every shape is a unit; ranks whose groups differ in the units of
+ * their members are split, until nothing changes.  On a regular machine that takes one round.  If
+ * it takes many (groups that form long chains), every rank becomes a unit. Cost: linear in the
+ * entries of groups, per round. */
 
 enum { ROUNDS_MOST = 64 };
 
@@ -63,8 +63,8 @@ typedef struct splitting {
 
 /* ---- splitting ---- */
 
-/* Sums of hashes: the same for groups with the same members.  Ranks that a body names are all
- * there, in whatever units. */
+/* Sums of hashes: equal for groups with equal members.  Ranks that a body names are all present, in
+ * whatever units. */
 static void sign_groups(splitting *p)
 {
     const chk_issues *s = p->s;
@@ -92,7 +92,7 @@ static uint64_t sign_rank(const splitting *p, uint32_t rank)
     return h;
 }
 
-/* One round: how many there are now.  0: no memory. */
+/* One round; returns the number of units, 0: out of memory. */
 static uint32_t split_once(splitting *p)
 {
     orr_map *numbers = orr_map_create(0);
@@ -120,7 +120,7 @@ static bool is_plain(const chk_issues *s, uint32_t shape)
     return true;
 }
 
-/* Every rank a unit, but for ranks that have nothing of their own. */
+/* Every rank is a unit, except that ranks without own values stay together. */
 static void split_all(splitting *p)
 {
     const chk_shapes *shapes = &p->s->shapes;
@@ -182,7 +182,7 @@ static bool number_units(const splitting *p, chk_units *out)
         }
         out->of_rank[r] = unit_of[p->color[r]];
     }
-    out->all[out->count].port_at = ports; /* one behind the last */
+    out->all[out->count].port_at = ports; /* one past the last */
     return true;
 }
 
@@ -235,7 +235,7 @@ static bool list_parties(const splitting *p, chk_units *out)
     return true;
 }
 
-/* In k's scratch.  False: no memory. */
+/* In k's scratch.  False: out of memory. */
 static bool units_find(chk_run *k, const chk_issues *s, chk_units *out)
 {
     splitting p = {.k = k, .s = s};
@@ -250,7 +250,7 @@ static bool units_find(chk_run *k, const chk_issues *s, chk_units *out)
            list_parties(&p, out);
 }
 
-/* ==== can all ranks run their collectives, or does each wait for the other?
+/* ==== can all ranks run their collectives, or is there a deadlock?
  *
  * A collective runs when every member of its group has reached it.  Two passes:
  *
@@ -262,13 +262,13 @@ static bool units_find(chk_run *k, const chk_issues *s, chk_units *out)
  *             claimed.  O(nodes + dependencies).
  *
  * Ranks of a unit are at the same place at the same time, and groups of a meeting
- * go on together: so one rank of each unit is run, and counts of nodes are those of the
- * units.  Single ranks come up only in words: who in particular waits for whom. */
+ * go on together: so one rank of each unit is run, and counts of nodes are those of the units.
+ * Single ranks come up only in words: who in particular waits for whom. */
 
-/* Places of nodes that may be kept in memory for units beyond the classes; 8 bytes each. */
+/* Limit on nodes kept in memory for units beyond the classes; 8 bytes each. */
 enum { NODES_MOST = 1 << 25 };
 
-/* What both passes run. */
+/* The input of both passes. */
 typedef struct course {
     chk_run *k;
     const chk_issues *s;
@@ -290,7 +290,7 @@ static const chk_class *class_of(const course *o, uint32_t unit)
     return &o->k->classes[o->s->shapes.all[o->units.all[unit].shape].class_index];
 }
 
-/* Where the unit's part in what a port meets stands: in units.meeting_of and units.place_of. */
+/* The index of a unit's port in units.meeting_of and units.place_of. */
 static size_t port_place(const course *o, uint32_t unit, uint32_t port)
 {
     const chk_unit *u = &o->units.all[unit];
@@ -318,7 +318,7 @@ static uint32_t next_meeting(const march *m, uint32_t unit)
     return m->o->units.meeting_of[port_place(m->o, unit, m->o->s->all[m->at[unit]].port)];
 }
 
-/* The unit moves on to its next collective with others; false when that cannot be the one they are
+/* The unit advances to its next collective with others; false if it differs from the one they are
  * at. */
 static bool arrive(march *m, uint32_t unit)
 {
@@ -348,8 +348,8 @@ static bool march_all(march *m)
     const uint32_t units = m->o->units.count;
     for (uint32_t i = 0; i < units; i++)
         m->queue[m->queued++] = i;
-    /* A unit is queued only after it has moved, so the queue never holds one twice.  One with two
-     * ports in a meeting cannot come to it twice: it stays there. */
+    /* A unit is queued only after it advanced, so the queue never holds one twice.  One with two
+     * ports in a meeting cannot reach it twice: it stays there. */
     while (m->queued)
         if (!arrive(m, m->queue[--m->queued]))
             return false;
@@ -379,16 +379,16 @@ static bool can_march(const course *o)
 
 /* ---- feed ---- */
 
-enum { NODE_DONE = -1 }; /* in place of how many a node waits for */
+enum { NODE_DONE = -1 }; /* replaces the number of parents left */
 
 typedef struct runner {
-    const orr__dag *graph; /* of the class; its waits are where all begin */
+    const orr__dag *graph; /* of the class; its waits are the initial counts */
     uint32_t *waits;
-    uint32_t *next; /* by node: behind it in the same slot */
+    uint32_t *next; /* by node: the next one in the same slot */
     uint32_t left;
 } runner;
 
-/* A key is a kind of collective of one meeting; it has a slot for each party. */
+/* A key is a kind of collective of one meeting; it has one slot per party. */
 typedef struct key {
     uint32_t first_slot, slots;
     uint32_t full; /* slots that are not empty */
@@ -412,7 +412,7 @@ typedef struct feed {
     uint32_t key_count, slot_count;
     uint64_t *ready; /* unit << 32 | node */
     size_t ready_count, ready_room;
-    uint32_t *due; /* keys all of whose slots are full */
+    uint32_t *due; /* keys whose slots are all full */
     size_t due_count;
     bool had_choice;
 } feed;
@@ -442,7 +442,7 @@ static const chk_issue *issue_of(const feed *f, uint32_t unit, uint32_t node)
     return at ? &f->o->s->sorted[at - 1] : NULL;
 }
 
-/* Where the unit waits with an issue for others; ORR_NO_NODE: nowhere. */
+/* The slot where the unit waits with an issue; ORR_NO_NODE: none. */
 static uint32_t slot_of(const feed *f, uint32_t unit, const chk_issue *q)
 {
     const chk_units *units = &f->o->units;
@@ -482,8 +482,8 @@ static void run_ready(feed *f)
     }
 }
 
-/* All have arrived: one collective of each party runs.  Which one is a choice when some party has
- * more of them waiting than another. */
+/* All have arrived: one collective of each party runs.  It is a choice if some party has more of
+ * them waiting than another. */
 static void run_key(feed *f, uint32_t index)
 {
     key *k = &f->keys[index];
@@ -501,7 +501,7 @@ static void run_key(feed *f, uint32_t index)
         f->due[f->due_count++] = index;
 }
 
-/* True when all have come to the end. */
+/* True if all units finish. */
 static bool feed_all(feed *f)
 {
     const uint32_t units = f->o->units.count;
@@ -617,9 +617,9 @@ static bool build_feed(feed *f)
     return build_meetings(f);
 }
 
-/* ---- who waits for whom ---- */
+/* ---- the wait cycle ---- */
 
-/* A rank that stands at a node. */
+/* A rank blocked at a node. */
 typedef struct stuck {
     uint32_t rank, node;
 } stuck;
@@ -642,8 +642,7 @@ static bool is_waiting_in(
     return false;
 }
 
-/* The collective that keeps a node from running: up the unfinished parents to one that waits for
- * others. */
+/* The collective that blocks a node: up the unfinished parents to one that waits for others. */
 static uint32_t find_blocker(const feed *f, uint32_t unit, uint32_t node)
 {
     const orr_columns *c = class_of(f->o, unit)->c;
@@ -653,7 +652,7 @@ static uint32_t find_blocker(const feed *f, uint32_t unit, uint32_t node)
     return node;
 }
 
-/* The first issue of a port that is of this key. */
+/* The first issue of a port with this key. */
 static const chk_issue *first_of_key(const feed *f, uint32_t port, uint32_t number)
 {
     const chk_issues *s = f->o->s;
@@ -675,7 +674,7 @@ static uint32_t lowest_absent(const feed *f, const chk_entry *e, uint32_t number
     return ORR_NO_NODE;
 }
 
-/* The first member of the group that is not there yet, and what it waits in instead. */
+/* The first member of the group that has not arrived, and what it waits in instead. */
 static stuck find_absent(const feed *f, stuck at)
 {
     const chk_issues *s = f->o->s;
@@ -707,7 +706,7 @@ static stuck find_first_stuck(const feed *f)
     return (stuck){f->o->units.all[unit].rank, find_blocker(f, unit, node)};
 }
 
-/* Follow who waits for whom until somebody comes up again: from there on it is a cycle. */
+/* Follow the waits until a rank repeats: from there on it is a cycle. */
 static bool find_cycle(feed *f, stuck *at)
 {
     orr_map *seen = orr_map_create(0);
@@ -719,7 +718,7 @@ static bool find_cycle(feed *f, stuck *at)
             return false;
         }
         if (steps == STEPS_MOST)
-            break; /* a part of it will do */
+            break; /* a part of it is enough */
         if (is_new)
             *at = find_absent(f, *at);
     }
@@ -755,7 +754,7 @@ static const char *issue_words(chk_run *k, const chk_issues *s, const chk_issue 
     return text ? text : "";
 }
 
-/* Words: `group "7"`, `ALL_REDUCE of 4,096 bytes (node 7 "name")`. */
+/* Text: `group "7"`, `ALL_REDUCE of 4,096 bytes (node 7 "name")`. */
 static const char *group_words(chk_run *k, const chk_issues *s, uint32_t group)
 {
     orr_buf b = {0};
@@ -786,7 +785,7 @@ static void put_chain(feed *f, orr_buf *b, stuck start)
     orr_buf_text(b, ", and so on");
 }
 
-/* One finding, of all ranks together. */
+/* One finding for all ranks together. */
 static void report_stuck(feed *f)
 {
     orr_buf b = {0};
@@ -809,7 +808,7 @@ static void report_stuck(feed *f)
 
 /* ---- both ---- */
 
-/* Units that are classes cost what is in memory already; those beyond may be too many. */
+/* Units that are classes are in memory already; those beyond may be too many. */
 static bool is_too_large(const course *o)
 {
     uint64_t nodes = 0;
@@ -837,7 +836,7 @@ static void feed_units(const course *o)
     orr_free(f.ready);
 }
 
-/* All groups agree on what they run.  Is there an order in which everybody can run it? */
+/* All groups agree on what they run.  Is there an order in which all ranks can run it? */
 static void chk_order(chk_run *k, const chk_issues *s)
 {
     bool is_topological = true;
@@ -846,7 +845,7 @@ static void chk_order(chk_run *k, const chk_issues *s)
         if (k->classes[i].rank_count == 0)
             continue;
         if (k->classes[i].has_cycle)
-            return; /* it comes to a stop by itself */
+            return; /* a deadlock by itself */
         is_topological &= k->classes[i].c->is_topological;
     }
     if (!units_find(k, s, &o.units)) {
@@ -867,7 +866,7 @@ typedef struct member {
 typedef struct comparing {
     chk_run *k;
     const chk_issues *s;
-    member *members; /* of the group at hand */
+    member *members; /* of the current group */
     const member **by_way;
     size_t count, room, way_room;
     struct difference *differences;
@@ -875,7 +874,7 @@ typedef struct comparing {
     orr_map *known; /* two ports -> difference */
 } comparing;
 
-/* ---- one member against the rest of its group ---- */
+/* ---- one member compared with its group ---- */
 
 static uint64_t loose_of(const chk_issues *s, const member *m)
 {
@@ -891,7 +890,7 @@ static int compare_ways(const void *a, const void *b, void *context)
     return (*x)->rank < (*y)->rank ? -1 : 1;
 }
 
-/* What most ranks of a group do; of two equally frequent ways that of the lower rank. */
+/* What most ranks of a group do; in a tie, that of the lower rank. */
 static const member *pick_usual(const comparing *c)
 {
     const member *usual = NULL;
@@ -913,7 +912,7 @@ static const member *pick_usual(const comparing *c)
     return usual;
 }
 
-/* What one side has and the other has not. */
+/* What one side has and the other lacks. */
 typedef struct surplus {
     const chk_issue *first; /* by place in the file */
     size_t count;
@@ -974,7 +973,7 @@ typedef struct difference {
     surplus mine, usual;
 } difference;
 
-/* Found before, or now. */
+/* Cached, or computed now. */
 static const difference *find_difference(comparing *c, uint32_t mine, uint32_t usual)
 {
     const chk_port *a = &c->s->ports[mine], *b = &c->s->ports[usual];

@@ -2,24 +2,24 @@
 /* check_deps.c - the graph of one trace: parents that are missing, listed twice or the node itself;
  * ids that are used twice; cycles.
  *
- * Most traces list every node after its parents, and the reader has noted so (is_topological): such
- * a trace has no cycle and no node that waits for itself, and only the lists themselves are looked
- * at.  Otherwise the sets of nodes that wait for each other are found; each is one finding, whose
- * path is the shortest cycle through its first node, because that is the one a person can follow.
- * Cost: O(nodes + dependencies), plus the same again for each cycle printed. */
+ * Most traces list every node after its parents, which the reader records (is_topological): such a
+ * trace has no cycle and no node that depends on itself, and only the lists are checked.  Otherwise
+ * the strongly connected components are found; each is one finding, whose path is the shortest
+ * cycle through its first node, the easiest to follow. Cost: O(nodes + dependencies), plus the same
+ * again per cycle printed. */
 #include "check_impl.h"
 
 #include "base/memory/bitset_queue.h"
 
-/* ---- which control dependencies to give up so that a trace can run.
+/* ---- which control dependencies to drop so that a trace can run.
  *
- * Data dependencies are what the work needs; control dependencies are somebody's idea of an
- * order.  So only the latter are dropped, and only those inside a strongly connected component,
- * that is, on a cycle.  The components are found with Tarjan's algorithm.  Then the trace is run: a
- * node may start when all it waits for is done; when nothing may, the first node that waits for
- * nothing but control dependencies inside its component starts all the same, and those it still
- * waits for are dropped.  What then is left over lies on a cycle of data dependencies, or behind
- * one, and stays as it is. Cost: O(nodes + dependencies). */
+ * Data dependencies are needed by the computation; control dependencies only prefer an order.  So
+ * only the latter are dropped, and only those inside a strongly connected component, that is, on a
+ * cycle.  The components are found with Tarjan's algorithm.  Then the trace is run: a node may
+ * start when all it waits for is done; when nothing may, the first node that waits only for control
+ * dependencies inside its component starts anyway, and those it still waits for are dropped.  The
+ * nodes that remain are on or after a cycle of data dependencies, and stay as they are. Cost:
+ * O(nodes + dependencies). */
 
 /* ---- the parents of a node, both lists as one ---- */
 
@@ -40,7 +40,7 @@ static uint32_t parent_at(const orr_columns *c, uint32_t node, uint32_t i)
 
 typedef struct tarjan {
     const orr_columns *c;
-    uint32_t *order;     /* by node: when it was first met, from 1; 0: not yet */
+    uint32_t *order;     /* by node: when first visited, from 1; 0: not yet */
     uint32_t *low;       /* by node: the earliest it can reach */
     uint32_t *component; /* by node, from 1; 0: not known yet */
     uint32_t *edge;      /* by node: the next parent to look at */
@@ -95,8 +95,7 @@ static void visit_from(tarjan *t, uint32_t start)
     }
 }
 
-/* By node: a number from 1 that it shares with those it waits for and that wait for it, directly or
- * not. NULL: no memory. */
+/* By node: the number of its strongly connected component, from 1. NULL: out of memory. */
 static uint32_t *find_components(orr_arena *a, const orr_columns *c)
 {
     const size_t n = (size_t)c->count + 1;
@@ -116,12 +115,12 @@ static uint32_t *find_components(orr_arena *a, const orr_columns *c)
 typedef struct breaker {
     const orr_columns *c;
     const uint32_t *component;
-    orr__dag graph;  /* waits: without what is in soft */
+    orr__dag graph;  /* waits: without those in soft */
     uint32_t *soft;  /* how many control dependencies inside its component a node waits for */
-    uint32_t *ready; /* nodes that wait for nothing */
+    uint32_t *ready; /* nodes without unfinished parents */
     uint32_t ready_count;
     bool *is_done, *is_dropped;
-    orr_bitset_queue next; /* nodes that wait for nothing but soft ones */
+    orr_bitset_queue next; /* nodes that wait only for soft ones */
 } breaker;
 
 static bool is_soft(const breaker *b, uint32_t node, uint32_t parent)
@@ -223,7 +222,7 @@ static const char *list_name(const list_check *l)
     return l->is_ctrl ? "control" : "data";
 }
 
-/* The id that stands at place `at` of a node's list. */
+/* The id at position `at` of a node's list. */
 static uint64_t listed_id(const list_check *l, uint32_t node, uint32_t at)
 {
     orr_node body;
@@ -329,12 +328,12 @@ typedef struct cycle_search {
     chk_class *cls;
     const orr_columns *c;
     const uint32_t *component;
-    uint32_t
-        *from; /* breadth-first search: the node that waits for this one; ORR_NO_NODE: not met */
+    /* breadth-first search: the node that waits for this one; ORR_NO_NODE: not visited */
+    uint32_t *from;
     uint32_t *queue;
 } cycle_search;
 
-/* Step from a node of the queue to its parents in one list.  True when the search is back at its
+/* Visits the parents of a node of the queue in one list.  True if the search is back at its
  * start. */
 static bool search_list(
     cycle_search *s, const uint32_t *first, const uint32_t *dep, uint32_t node, uint32_t *count)
@@ -354,7 +353,7 @@ static bool search_list(
     return false;
 }
 
-/* The shortest way from start back to start; its nodes in s->queue, each waiting for the next. */
+/* The shortest cycle through start; its nodes in s->queue, each waiting for the next. */
 static uint32_t find_shortest(cycle_search *s, uint32_t start)
 {
     const orr_columns *c = s->c;
@@ -402,7 +401,7 @@ static void put_path(orr_buf *b, const cycle_search *s, uint32_t length)
     orr_buf_u64(b, s->c->id[s->queue[0]] + orr_set_id_shift(s->k->set, s->cls->rank));
 }
 
-/* size: how many nodes wait for each other, of which the path shows the shortest way round. */
+/* size: nodes of the component; the path is its shortest cycle. */
 static void report_cycle(cycle_search *s, uint32_t start, uint32_t size)
 {
     orr_buf b = {0};
@@ -423,8 +422,7 @@ static void report_cycle(cycle_search *s, uint32_t start, uint32_t size)
     orr_buf_fini(&b);
 }
 
-/* Components are numbered in the order in which they are done; findings go in the order of
- * nodes. */
+/* Components are numbered in the order of completion; findings go in the order of nodes. */
 static void report_components(cycle_search *s, uint32_t *size)
 {
     const uint32_t n = s->c->count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_fix.c - from a set with faults to a set with fewer of them.
  *
- * The ranks keep their classes: a class is repaired once, and ranks that were equal stay so, with
- * the numbers added to their ids.  A repaired class has as many nodes as before, and what is in its
- * holes was sound, so it keeps them, and its ranks their values.  Everything is in memory before
- * the first byte is written, and files appear whole, so the output may be the input. */
+ * Ranks keep their classes: a class is repaired once, and ranks that were equal stay so, with their
+ * id offsets.  A repaired class has as many nodes as before, and the contents of its holes were
+ * valid, so it keeps them, and its ranks their values.  Everything is in memory before the first
+ * byte is written, and files are replaced whole, so the output may be the input. */
 #include "check_impl.h"
 
 #include "base/text/number.h"
@@ -15,18 +15,18 @@
 #include <math.h>
 #include <stdio.h>
 
-/* ---- the sound records of a damaged file.
+/* ---- the valid records of a damaged file.
  *
- * All records in front of the damage are sound, because the reader came that far.  Behind it
- * records are taken up again only when their lengths lead from one to the next exactly to the end
- * of the file and most of them are sound: then one record was bad and the framing was
+ * All records before the damage are valid, because the reader got that far.  After it, records are
+ * used only if their lengths lead from one to the next exactly to the end of the file and most of
+ * them are valid: then one record was bad and the framing was
  * not.  Otherwise everything from the damage on is dropped, because records that start at a wrong
  * byte may look like nodes that nobody wrote. Compressed data that is cut short is used as far as
  * it unpacks.  JSON is not repaired. */
 
 enum { TRIES = 4 };
 
-/* As much as can be had. */
+/* As much as can be read. */
 static orr_code read_file(const char *path, orr_buf *out, orr_error *err)
 {
     orr_stream *s;
@@ -43,7 +43,7 @@ static orr_code read_file(const char *path, orr_buf *out, orr_error *err)
     return out->failed ? orr_no_memory(err) : ORR_OK;
 }
 
-/* The record at `at`: where its fields begin and where it ends.  False: there is no whole one. */
+/* The record at `at`: where its fields start and where it ends.  False: incomplete. */
 static bool frame(orr_span bytes, size_t at, orr_span *body)
 {
     if (at >= bytes.len)
@@ -57,7 +57,7 @@ static size_t end_of(orr_span bytes, orr_span body)
     return (size_t)(body.ptr - bytes.ptr) + body.len;
 }
 
-/* The end of the last record that ends at `limit` or before. */
+/* The end of the last record that ends at or before `limit`. */
 static size_t whole_records(orr_span bytes, uint64_t limit)
 {
     size_t at = 0;
@@ -73,13 +73,13 @@ typedef struct salvage {
     const char *path;
     const orr_read_options *opt;
     orr_span bytes; /* the file */
-    size_t sound;   /* so many bytes from the start are sound records */
+    size_t sound;   /* this many bytes from the start are valid records */
     uint64_t good, bad, bad_bytes;
-    uint64_t first_bad; /* where the first bad record is */
+    uint64_t first_bad; /* offset of the first bad record */
 } salvage;
 
-/* Read what is in front of the damage.  Where that was is known from the reader; a shorter file may
- * be taken for another generation and then break elsewhere, so this is tried a few times. */
+/* Reads what precedes the damage.  The reader reported its offset; a shorter file may be taken for
+ * another generation and then fail elsewhere, so this is tried a few times. */
 static orr_code read_front(salvage *s, uint64_t limit, orr_trace **out, orr_error *err)
 {
     orr_code code = ORR_EINPUT;
@@ -94,17 +94,17 @@ static orr_code read_front(salvage *s, uint64_t limit, orr_trace **out, orr_erro
     return code;
 }
 
-/* ---- behind the damage ---- */
+/* ---- after the damage ---- */
 
-/* Out of step, a few bytes may pass for a node by chance; one with neither id nor name is not
- * believed. */
+/* Out of sync, a few bytes may pass for a node by chance; one with neither id nor name is
+ * rejected. */
 static bool is_sound(const salvage *s, orr__scan *scan, orr_span body)
 {
     scan->is_lenient = s->opt && s->opt->leniency != ORR_STRICT;
     return body.len && orr__scan_node(scan, body) && (scan->node.id || scan->node.name.len);
 }
 
-/* Count sound and bad records from the damage to the end; false when they do not lead there. */
+/* Counts valid and bad records from the damage to the end; false if they do not lead there. */
 static bool survey(salvage *s, orr__scan *scan)
 {
     size_t at = s->sound;
@@ -131,7 +131,7 @@ static void take_sound(const salvage *s, orr__scan *scan, orr_buf *out)
     }
 }
 
-/* Replace the front by all sound records, where that is possible. */
+/* Adds all valid records after the damage, if possible. */
 static orr_code read_rest(salvage *s, orr_buf *bytes, orr_trace **t, orr_error *err)
 {
     orr__scan scan = {0};
@@ -169,7 +169,8 @@ static void report(salvage *s, const orr_trace *t)
                      s->bad_bytes, orr__plural(s->bad_bytes), kept, orr__plural(kept));
 }
 
-/* The whole records of a file that could not be read for `why`.  The trace lies in `bytes`. */
+/* The complete records of a file that could not be read because of `why`.  The trace is in
+ * `bytes`. */
 static orr_code salvage_file(chk_run *k,
                              uint32_t rank,
                              const orr_error *why,
@@ -198,16 +199,16 @@ static orr_code salvage_file(chk_run *k,
     return code;
 }
 
-/* ---- a trace with all repaired that has one right answer.
+/* ---- repairs everything that has one right answer.
  *
  *     dependency on a missing node, on itself, or listed before   dropped
  *     control dependency that closes a cycle                      dropped
  *     id that a later node has too                                a fresh one: dependencies mean the later
  *     known attribute of a kind that cannot be read               converted, when nothing is lost by it
  *
- * Records that need nothing are copied byte by byte, and so is every other field of those that
- * do.  Cycles of data dependencies, values without sense and ranks that do not match are left:
- * which side is wrong, a program cannot know. */
+ * Sound records are copied verbatim, and so is every other field of repaired ones.  Cycles of data
+ * dependencies, invalid values and ranks that do not match are left: a program cannot know which
+ * side is wrong. */
 
 typedef struct id_list {
     uint64_t *ids;
@@ -221,7 +222,7 @@ typedef struct repair {
     const orr_columns *c;
     orr_trace *to;
     bool *is_dropped; /* by control dependency; NULL: none */
-    uint64_t *stamp;  /* by node: the last list it was met in */
+    uint64_t *stamp;  /* by node: the last list that contained it */
     uint64_t shift;   /* of the ids in messages */
     uint64_t fresh;   /* the last fresh id */
     id_list data, ctrl;
@@ -244,7 +245,7 @@ static void report_dropped(
             list_name(is_ctrl), id + r->shift, why);
 }
 
-/* Is this dependency to stay? */
+/* Does this dependency stay? */
 static bool is_kept(repair *r, uint32_t node, bool is_ctrl, uint32_t edge, uint64_t id)
 {
     const uint32_t dep = (is_ctrl ? r->c->ctrl_dep : r->c->data_dep)[edge];
@@ -300,8 +301,7 @@ static uint64_t highest_id(const orr_columns *c)
     return most;
 }
 
-/* The next id that no node has: past the highest, and from 0 again where there is nothing past
- * it. */
+/* The next unused id: above the highest, or from 0 if there is none above. */
 static uint64_t next_id(repair *r)
 {
     do
@@ -335,7 +335,7 @@ static bool int_of_text(int key, orr_str s, int64_t *out)
     return false;
 }
 
-/* Whole numbers below 2^53 are the same in both. */
+/* Integers below 2^53 are the same in both. */
 static bool int_of_double(double d, int64_t *out)
 {
     if (!(fabs(d) <= 9007199254740992.0) || d != floor(d))
@@ -344,7 +344,7 @@ static bool int_of_double(double d, int64_t *out)
     return true;
 }
 
-/* The kind the reference writes, or one that holds the value and that every generation has. */
+/* The kind the reference writes, or one that holds the value in every generation. */
 static orr_value_kind int_kind(const repair *r, int key, int64_t v)
 {
     const orr_value_kind usual = orr__attr_rows[chk_known_attrs[key].key].kind;
@@ -498,8 +498,7 @@ static orr_code prepare(repair *r, orr_error *err)
     return begin_copy(r->cls->t, &r->to, err);
 }
 
-/* A copy of the class's trace with all repaired that can be.  What is changed becomes findings of
- * k. */
+/* A copy of the class's trace, repaired as far as possible.  Repairs become findings of k. */
 static orr_code repair_trace(chk_run *k, const chk_class *cls, orr_trace **out, orr_error *err)
 {
     repair r = {.k = k, .cls = cls, .c = cls->c};
@@ -671,7 +670,7 @@ orr_code orr_check_fix(const char *path,
     code = repair_all(&f, err);
     const orr_code finished = chk_finish(&f.k, changes, code ? NULL : err);
     code = code ? code : finished;
-    if (!code) /* last: once it exists, nothing can fail any more */
+    if (!code) /* last: once it exists, nothing can fail */
         code = write_set(&f, path, to, err);
     orr_set_close(f.to);
     orr_set_close(f.from);

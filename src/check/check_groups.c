@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_groups.c - who is in which group, and what it runs there.
+/* check_groups.c - the members of groups, and the collectives they run there.
  *
  * Class by class the collectives are listed; a class with holes has some whose group is a rank's
  * own value. Its ranks are split into shapes by which of those values are equal to each other or to
  * a group that the body names (check_shapes.c), so that all ranks of a shape have the same *ports*:
  * groups that they are in, each with a list of what they run there.  Then every group gets its
  * entries: a port with one rank, or with all ranks of its shape when the body names the group.
- * Cost: O(c log c) for c collectives of distinct shapes, and one look at each rank's value. */
+ * Cost: O(c log c) for c collectives of distinct shapes, plus one step per value of a rank. */
 #include "check_impl.h"
 
 #include "base/memory/hash.h"
@@ -31,15 +31,15 @@ typedef struct gathering {
     uint32_t **own_slot; /* by class: the slots that name groups */
     uint32_t *own_count; /* by class */
     orr_map *by_value;   /* group of a value */
-    /* By group: what it is to the class, rank or shape at hand; valid where the mark is its number
-     * + 1. */
+    /* By group: its role for the current class, rank or shape; valid where the mark is its number +
+     * 1. */
     uint32_t *class_mark, *rank_mark, *rank_own, *shape_mark, *shape_port;
     size_t issue_room, port_room;
 } gathering;
 
 /* ---- the collectives of the classes ---- */
 
-/* In these the ranks may move different amounts (a root, or splits of different lengths). */
+/* In these, ranks may move different amounts (a root, or splits of different lengths). */
 static bool may_be_uneven(int type)
 {
     return type == ORR_COLL_ALL_TO_ALL || type == ORR_COLL_GATHER || type == ORR_COLL_SCATTER;
@@ -113,13 +113,13 @@ static bool list_all_calls(gathering *g)
     return true;
 }
 
-/* ---- the groups of the ranks' own ---- */
+/* ---- groups given by ranks' own values ---- */
 
 static bool group_of_value(gathering *g, int64_t value, uint32_t *out)
 {
     *out = ORR_NO_NODE;
     if (value == 0)
-        return true; /* the number of no group (astra-sim.md 6.4) */
+        return true; /* 0 names no group (astra-sim.md 6.4) */
     *out = orr_map_find(g->by_value, (uint64_t)value, ORR_NO_NODE);
     if (*out != ORR_NO_NODE)
         return true;
@@ -157,8 +157,8 @@ static bool list_own_groups(gathering *g)
 
 /* ---- shapes ---- */
 
-/* A number of a pattern: none, a group that the body names, or another (or the same) of the rank's
- * own. */
+/* An entry of a pattern: none, a group that the body names, or the first of the rank's own that is
+ * equal. */
 enum { NO_GROUP = -1, NAMED_GROUP = -2 };
 
 static size_t begin_class(void *context, uint32_t class_index)
@@ -327,7 +327,7 @@ static bool sort_issues(gathering *g)
 
 /* ---- entries ---- */
 
-/* Count (entries NULL) or place the entries of a port. */
+/* Counts (entries NULL) or places the entries of a port. */
 static void add_entries(const chk_issues *s, uint32_t port, size_t *at, chk_entry *entries)
 {
     const chk_port *p = &s->ports[port];
@@ -348,7 +348,7 @@ static bool list_entries(gathering *g)
     s->group_first = orr_arena_new(g->k->scratch, groups + 2, size_t);
     if (!s->group_first)
         return false;
-    size_t *at = s->group_first + 1; /* placing moves each start to the next one's */
+    size_t *at = s->group_first + 1; /* placing advances each start to the next one's */
     for (uint32_t port = 0; port < s->port_count; port++)
         add_entries(s, port, at + 1, NULL);
     for (size_t i = 0; i < groups; i++)

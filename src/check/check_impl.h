@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_impl.h - what the files of the doctor share: the findings being made, and the graph of one
- * trace.
+/* check_impl.h - shared by the checks: findings, and the graph of one trace.
  *
  * check.c calls the parts in order: check_deps.c and check_attrs.c look at one class of equal ranks
  * at a time, check_collectives.c and check_messages.c at all of them.  check_fix.c repairs traces
@@ -20,7 +19,7 @@
 
 enum { CHK_LIMIT = 10 };
 
-/* A class of ranks that are equal, up to the values of its holes if it has any. */
+/* A class of ranks that are equal up to the values of its holes. */
 typedef struct chk_class {
     const orr_trace *t;
     const orr_columns *c;
@@ -34,15 +33,14 @@ typedef struct chk_run {
     const orr_set *set;
     orr_check_report *report;
     orr_arena *arena;   /* lives as long as the report */
-    orr_arena *scratch; /* emptied from part to part */
+    orr_arena *scratch; /* reset between parts */
     uint32_t limit;
     chk_class *classes; /* by class index */
     uint32_t class_count;
     bool no_memory;
 } chk_run;
 
-/* The slot that a rank's own value of this attribute is in; ORR_NO_NODE: what stands in the body
- * counts. */
+/* The slot with a rank's own value of this attribute; ORR_NO_NODE: the value in the body counts. */
 static inline uint32_t chk_slot(const chk_class *cls, orr_hole_field field, uint32_t node)
 {
     const uint32_t *slots = cls->holes ? cls->holes->slot[field] : NULL;
@@ -54,7 +52,7 @@ static inline int64_t chk_value(const chk_run *k, uint32_t rank, uint32_t slot)
     return k->set->values[k->set->ranks[rank].values_at + slot];
 }
 
-/* A report and what it owns.  Every report is made by open_check, as the first member of one of
+/* A report and its storage.  Every report is made by open_check, as the first member of one of
  * these. */
 typedef struct chk_store {
     orr_check_report report;
@@ -68,12 +66,11 @@ static inline chk_store *chk_store_of(const orr_check_report *r)
     return (chk_store *)(uintptr_t)r;
 }
 
-/* Start and end a report.  finish puts the findings in order and adds up. */
+/* Start and end a report.  finish sorts and counts the findings. */
 orr_code chk_begin(chk_run *k, const orr_set *s, uint32_t limit, orr_error *err);
 orr_code chk_finish(chk_run *k, orr_check_report **out, orr_error *err);
 
-/* Is the next finding of this kind one that is kept?  If not, there is no need to look for its
- * words. */
+/* Will the next finding of this kind be kept?  If not, its text need not be built. */
 static inline bool chk_is_kept(const chk_run *k, orr_check_kind kind)
 {
     return k->report->count[kind] < k->limit;
@@ -82,21 +79,21 @@ static inline bool chk_is_kept(const chk_run *k, orr_check_kind kind)
 void chk_add(
     chk_run *k, const chk_class *cls, orr_check_kind kind, uint32_t node, const char *fmt, ...)
     ORR_PRINTF(5, 6);
-/* One that belongs to a rank's file, which may not be readable. */
+/* A finding about a rank's file, which may be unreadable. */
 void chk_add_file(
     chk_run *k, uint32_t rank, orr_check_kind kind, const orr_where *where, const char *fmt, ...)
     ORR_PRINTF(5, 6);
-/* One that belongs to the set as a whole. */
+/* A finding about the whole set. */
 void chk_add_note(chk_run *k, const char *text);
 
-/* For words: `node 71 "name"`, and numbers as 12,345. */
+/* For messages: `node 71 "name"`, and numbers as 12,345. */
 const char *chk_node_words(chk_run *k, const chk_class *cls, uint32_t node);
 const char *chk_count_words(chk_run *k, uint64_t n);
 void chk_put_count(orr_buf *b, uint64_t n);
 void chk_put_name(orr_buf *b, orr_str name); /* quoted, cut when long, without control characters */
 void chk_put_id_and_name(orr_buf *b, const chk_class *cls, uint64_t shift, uint32_t node);
 
-/* What checks walk: every dependency, but none of a node on itself, data before control. */
+/* What checks walk: every dependency except self-loops, data before control. */
 enum { CHK_DAG = ORR__DAG_BOTH | ORR__DAG_NO_LOOPS | ORR__DAG_SPLIT };
 
 /* The parts. */
@@ -105,8 +102,8 @@ void chk_attrs(chk_run *k, const chk_class *cls);
 void chk_collectives(chk_run *k);
 void chk_messages(chk_run *k);
 
-/* What an attribute that programs know should hold: any kind of integer, a text, a list of booleans
- * (of which old generations make integers). */
+/* The kind a known attribute should have: any kind of integer, a text, a list of booleans (which
+ * old generations write as integers). */
 typedef enum chk_wanted { CHK_WANT_INT, CHK_WANT_TEXT, CHK_WANT_BOOLS } chk_wanted;
 typedef struct chk_known_attr {
     orr__attr_key key;
@@ -135,17 +132,18 @@ enum {
 extern const chk_known_attr chk_known_attrs[CHK_KNOWN_COUNT];
 int chk_known_attr_find(orr_str name); /* -1: not known */
 bool chk_attr_is_sound(const chk_known_attr *known, orr_value_kind kind, bool is_list);
-/* The group of a collective: a number, or a text from pg_name.  False: a part of the network's
- * dimensions, which is a group that cannot be told from one trace.  An empty text: all ranks. */
+/* The group of a collective: a number, or a text from pg_name.  False: a subset of the network's
+ * dimensions, a group that one trace cannot tell.  An empty text: all ranks. */
 bool chk_collective_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
-/* The same for one whose pg_name is 0, whatever it is in the body. */
+/* The same for a pg_name of 0, whatever the body has. */
 bool chk_unnamed_group(const orr_trace *t, uint32_t node, char room[24], orr_str *out);
 
 /* ---- repairing ---- */
 
-/* By control dependency, in the order of ctrl_dep: true for those to drop so that no cycle goes
- * through one. */
-bool chk_break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped); /* false: no memory */
+/* By control dependency, in the order of ctrl_dep: true for those to drop so that none is on a
+ * cycle. */
+/* false: out of memory */
+bool chk_break_cycles(orr_arena *a, const orr_columns *c, bool *is_dropped);
 
 /* ---- check shapes ----
  *
@@ -161,36 +159,35 @@ typedef struct chk_shape {
 typedef struct chk_shapes {
     chk_shape *all; /* by class, then by their lowest ranks */
     uint32_t count;
-    uint32_t *of_rank; /* ORR_NO_NODE: could not be read */
+    uint32_t *of_rank; /* ORR_NO_NODE: unreadable */
     uint32_t *ranks;
 } chk_shapes;
 
-/* What tells the ranks of a class apart: so many numbers, the same for ranks of one shape. */
+/* What distinguishes the ranks of a class: a list of numbers, equal for ranks of one shape. */
 typedef struct chk_splitter {
     size_t (*begin)(void *context, uint32_t class_index); /* how many; 0: nothing does */
     void (*fill)(void *context, uint32_t rank, int64_t *pattern);
     void *context;
 } chk_splitter;
 
-/* In k's scratch.  False: no memory. */
+/* In k's scratch.  False: out of memory. */
 bool chk_shapes_make(chk_run *k, const chk_splitter *by, chk_shapes *out);
 
 /* ---- check groups ----
  *
- * Which collectives are run by whom: gathered by check_groups.c, compared by
- * check_collectives.c, and run there. */
+ * Collectives by rank: gathered by check_groups.c, compared and run by check_collectives.c. */
 
 /* A collective as the ranks of a shape issue it. */
 typedef struct chk_issue {
     uint32_t shape, port, node;
     int16_t type;
     int64_t size;
-    int64_t key_size; /* the size that must agree: 0 where ranks may move different amounts */
+    int64_t key_size; /* the size that must agree: 0 if ranks may move different amounts */
 } chk_issue;
 
-/* One of the groups that the ranks of a shape are in: the same for all of them, or a value of each
- * one's own. A rank is in a group through one port only.  Its part in the group:
- * issues.sorted[first .. first + count), by type and size. */
+/* One of the groups of the ranks of a shape: the same for all of them, or each rank's own value. A
+ * rank is in a group through one port only.  Its part in the group: issues.sorted[first .. first +
+ * count), by type and size. */
 typedef struct chk_port {
     uint32_t shape;
     uint32_t group; /* ORR_NO_NODE: each rank has its own, */
@@ -200,7 +197,7 @@ typedef struct chk_port {
         loose; /* sums of hashes: equal for equal multisets, with size and with key_size */
 } chk_port;
 
-/* Who is in a group. */
+/* A member of a group. */
 typedef struct chk_entry {
     uint32_t port, rank; /* ORR_NO_NODE: all ranks of the port's shape */
 } chk_entry;
@@ -220,10 +217,10 @@ typedef struct chk_issues {
     chk_entry *entries;   /* by group, then port, then rank */
     size_t *group_first;  /* those of group g: [group_first[g] .. group_first[g + 1]) */
     bool has_partial;     /* some were left out: over part of the network */
-    bool has_own;         /* some port is of each rank's own */
+    bool has_own;         /* some port is of ranks' own values */
 } chk_issues;
 
-/* Fill an chk_issues of zeros; k->no_memory when it cannot be.  Most of it lies in k's scratch. */
+/* Fills a zeroed chk_issues; sets k->no_memory on failure.  Most of it is in k's scratch. */
 void chk_issues_gather(chk_run *k, chk_issues *s);
 void chk_issues_fini(chk_issues *s);
 

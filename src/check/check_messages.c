@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_messages.c - is every message that is sent also received, with the same tag and size?
  *
- * A channel is what one rank sends to one other with one tag.  Both ends of a channel must hold the
- * same number of messages and the same sizes; in which order is not asked, because sends without a
- * dependency between them have none.
+ * A channel is what one rank sends to one other with one tag.  Both ends of a channel must have the
+ * same number of messages and the same sizes, in any order, because sends without a dependency
+ * between them have none.
  *
- * Ranks that are equal make the same sends: a channel of shape c to rank d stands for one from each
- * rank of c, and d must have a receive from each of them.  d's shape lists those in one *block*
- * (tag, shape of the peer):
+ * Equal ranks make the same sends: a channel of shape c to rank d represents one from each rank of
+ * c, and d must have a receive from each of them.  d's shape lists those in one *block* (tag, shape
+ * of the peer):
  *
  *     shape of d   receives, by tag and shape of source   | 7: c | c | c | 9: c | ... |
  *                                                            from r0, r1, r2
  *
- * If the block holds as many channels as c has ranks, all of them with the send's fingerprint, all
- * is well, and nobody has counted ranks.  Only where this fails are single ranks looked at.  Ranks
- * with a peer of their own are looked at one by one, but only for the line that leads back: which
- * two lines meet is the same for nearly all of them, so two lines are compared once, tag by tag,
- * and what does not match is one finding of all the ranks between which they run. Cost: O(m log m)
- * for m messages of distinct shapes, one look at each peer of a rank's own, plus the lines that
- * differ. */
+ * If the block has as many channels as c has ranks, all with the send's fingerprint, everything
+ * matches without visiting ranks.  Only if this fails are single ranks examined.  Ranks with their
+ * own peers are visited one by one, but only to find the line that leads back: nearly all of them
+ * share the same pair of lines, so a pair is compared once, tag by tag, and a mismatch is one
+ * finding for all ranks it connects. Cost: O(m log m) for m messages of distinct shapes, one step
+ * per own peer of a rank, plus the lines that differ. */
 #include "check_impl.h"
 
 #include "base/memory/hash.h"
@@ -37,10 +36,10 @@ typedef struct chk_channel {
     int64_t tag;
     uint32_t line;
     uint32_t first, count; /* messages[first .. first + count), by size */
-    uint64_t fingerprint;  /* of the sizes; 0: one is not known */
+    uint64_t fingerprint;  /* of the sizes; 0: one is unknown */
 } chk_channel;
 
-/* All channels to one peer: a rank that the body names, or one of each rank's own.  A rank has one
+/* All channels to one peer: a rank that the body names, or each rank's own value.  A rank has one
  * line to a peer. */
 typedef struct chk_line {
     uint32_t peer;         /* ORR_NO_NODE: each rank's own, */
@@ -53,7 +52,7 @@ typedef struct chk_line {
 typedef struct chk_block {
     int64_t tag;
     uint32_t peer_shape, channels;
-    uint32_t count; /* of messages in each, and their fingerprint; is_mixed: not the same in all */
+    uint32_t count; /* of messages in each, and their fingerprint; is_mixed: they differ */
     uint64_t fingerprint;
     bool is_mixed;
 } chk_block;
@@ -62,7 +61,7 @@ typedef struct chk_block {
 typedef struct chk_side {
     chk_message *messages; /* by line, tag, size, node */
     chk_channel *channels; /* by line, then tag */
-    chk_line *lines;       /* by peer; behind them those of each rank's own */
+    chk_line *lines;       /* by peer; then those of ranks' own values */
     chk_block *blocks;     /* by tag, then shape of the peer; of peers that the body names */
     uint32_t message_count, channel_count, line_count, block_count;
     uint32_t named_count; /* lines whose peer the body names */
@@ -95,20 +94,19 @@ static inline const chk_side *chk_side_of(const chk_exchange *x, int direction, 
  * Class by class the ends of messages are listed; a class with holes has some whose peer or tag is
  * a rank's own value.  Its ranks are split into shapes (check_shapes.c) by which of those peers are
  * equal to each other or to one that the body names, which are no ranks at all, and by the tags
- * themselves.  All ranks of a shape then have the same *lines*, whoever is at the other end of
- * them. Cost: O(m log m) for m messages of distinct shapes, and a few looks at each rank's
- * value. */
+ * themselves.  All ranks of a shape then have the same *lines*, to whatever peers. Cost: O(m log m)
+ * for m messages of distinct shapes, plus a few steps per value of a rank. */
 
-/* One end of a message, as a class has it. */
+/* One end of a message, in a class. */
 typedef struct end {
     uint32_t node;
     uint32_t own;     /* which of the rank's own peers; ORR_NO_NODE: none */
     uint32_t own_tag; /* which of its own tags; ORR_NO_NODE: none */
-    uint32_t peer;    /* when it has none of its own; ORR_NO_NODE: no rank */
+    uint32_t peer;    /* if it has none of its own; ORR_NO_NODE: no rank */
     int64_t tag, size;
 } end;
 
-/* A list of slots, each once. */
+/* A list of distinct slots. */
 typedef struct slot_list {
     uint32_t *slots, *number; /* number: by slot, 1 + its place in slots */
     uint32_t count;
@@ -127,7 +125,7 @@ typedef struct gathering {
     chk_run *k;
     end_list *ends[CHK_DIRECTIONS]; /* by class */
     slot_list *tags;                /* by class */
-    /* By peer: what it is to the class or rank at hand; valid where the mark is its number + 1. */
+    /* By peer: its role for the current class or rank; valid where the mark is its number + 1. */
     uint32_t *class_mark[CHK_DIRECTIONS], *rank_mark[CHK_DIRECTIONS], *rank_own[CHK_DIRECTIONS];
 } gathering;
 
@@ -154,7 +152,7 @@ static uint32_t slot_number(slot_list *l, uint32_t slot)
     return l->number[slot] - 1;
 }
 
-/* A negative size is reported already, and as good as none. */
+/* A negative size was reported already and counts as unknown. */
 static int64_t message_size(const orr_columns *c, uint32_t node)
 {
     if (c->comm_size && c->comm_size[node] >= 0)
@@ -162,7 +160,7 @@ static int64_t message_size(const orr_columns *c, uint32_t node)
     return c->tensor_size && c->tensor_size[node] >= 0 ? c->tensor_size[node] : ORR_NO_VALUE;
 }
 
-/* Peers that are not ranks are reported already; what an unreadable rank does nobody knows. */
+/* Peers that are not ranks were reported already; what an unreadable rank does is unknown. */
 static bool is_readable(const chk_run *k, int64_t peer)
 {
     return peer >= 0 && peer < (int64_t)k->report->rank_count &&
@@ -237,8 +235,8 @@ static bool list_all_ends(gathering *g)
 
 /* ---- shapes ---- */
 
-/* A number of a pattern: no rank, one that the body names, or another (or the same) of the rank's
- * own. */
+/* An entry of a pattern: no rank, one that the body names, or the first of the rank's own that is
+ * equal. */
 enum { NO_PEER = -1, NAMED_PEER = -2 };
 
 static size_t begin_class(void *context, uint32_t class_index)
@@ -440,7 +438,7 @@ static bool build_blocks(gathering *g, chk_side *s)
     return true;
 }
 
-/* ---- lines of the ranks' own ---- */
+/* ---- lines to ranks' own peers ---- */
 
 static bool list_own_lines(gathering *g, uint32_t shape, int direction)
 {
@@ -472,7 +470,7 @@ static bool build_sides(gathering *g, int direction)
     return true;
 }
 
-/* Fill an chk_exchange that has its k; k->no_memory when it cannot be.  Most of it lies in k's
+/* Fills a chk_exchange whose k is set; sets k->no_memory on failure.  Most of it is in k's
  * scratch. */
 static void exchange_gather(chk_exchange *x)
 {
@@ -487,7 +485,7 @@ static void exchange_fini(chk_exchange *x)
     orr_map_destroy(x->own_lines[CHK_RECVS]);
 }
 
-/* ---- looking things up ---- */
+/* ---- lookups ---- */
 
 /* NULL: the rank has none to that peer. */
 static const chk_line *line_find(const chk_exchange *x, int direction, uint32_t rank, uint32_t peer)
@@ -540,21 +538,21 @@ static const chk_block *block_find(const chk_side *s, int64_t tag, uint32_t peer
     return &s->blocks[low];
 }
 
-/* Comparing pairs is for the words of findings; a set that is wrong everywhere need not wait for
- * all. */
+/* Pairs are compared for the text of findings only; a set that is wrong everywhere need not wait
+ * for all. */
 enum { STEPS_MOST = 20000000 };
 
 typedef struct matching {
     chk_exchange x;
     chk_run *k;
-    struct pair *pairs; /* of ranks that are not all equal; those with the same two lines once */
+    struct pair *pairs; /* of ranks that are not all equal; one per pair of lines */
     size_t pair_count, pair_room;
     orr_map *pair_of;  /* two lines -> pair */
-    orr_map *reported; /* receives of which something was said: see report_key */
+    orr_map *reported; /* receives already reported: see report_key */
     uint64_t steps;
 } matching;
 
-/* ---- how two lines fit ---- */
+/* ---- comparing two lines ---- */
 
 enum { SENDS_FIT = 1, RECVS_FIT = 2 }; /* RECVS_FIT: for every tag something is sent */
 
@@ -586,7 +584,7 @@ static uint32_t compare_lines(const chk_side *a,
     return fit;
 }
 
-/* Two ranks that may talk to each other; the lines are NULL where there is none. */
+/* Two ranks that may communicate; a line is NULL if there is none. */
 typedef struct pair {
     matching *m;
     uint32_t src, dst;
@@ -594,7 +592,7 @@ typedef struct pair {
     const chk_line *send_line, *recv_line;
     uint32_t count; /* of pairs with the same lines, this one included */
     uint32_t fit;
-    uint32_t lost; /* channels of recv_line up to here have not lost their tag */
+    uint32_t lost; /* channels of recv_line before this have a matching tag */
 } pair;
 
 static pair pair_at(matching *m, uint32_t rank, int direction, const chk_line *line)
@@ -619,8 +617,8 @@ static void fit_pair(pair *p)
         p->fit = compare_lines(p->sends, p->send_line, p->recvs, p->recv_line);
 }
 
-/* Where there is no line, what matters is who has none.  There are never so many lines that the two
- * meet. */
+/* Without a line, the rank that lacks it is the key.  The two ranges cannot overlap: there are
+ * fewer lines. */
 static uint64_t pair_key(const pair *p)
 {
     const uint32_t *of_rank = p->m->x.shapes.of_rank;
@@ -629,7 +627,7 @@ static uint64_t pair_key(const pair *p)
     return (uint64_t)send << 32 | recv;
 }
 
-/* One more rank of a class with holes: its pair is new, or like one that is known. */
+/* One more rank of a class with holes: its pair is new, or equal to a known one. */
 static void add_pair(matching *m, const pair *p)
 {
     const uint64_t key = pair_key(p);
@@ -649,7 +647,7 @@ static void add_pair(matching *m, const pair *p)
 
 /* ---- words ---- */
 
-/* As if its class had the ranks of the pair only. */
+/* As if its class had only the ranks of the pair. */
 static chk_class class_of(const pair *p, uint32_t rank)
 {
     chk_class cls = p->m->k->classes[orr_set_class_of(p->m->k->set, rank)];
@@ -703,7 +701,7 @@ static void report_tag(const pair *p, const chk_channel *s, const chk_channel *r
                                                   : "");
 }
 
-/* Both ends are sorted by size; the first place where they differ tells. */
+/* Both ends are sorted by size; the first difference is reported. */
 static void report_size(const pair *p, const chk_channel *s, const chk_channel *r)
 {
     chk_run *k = p->m->k;
@@ -724,8 +722,7 @@ static void report_size(const pair *p, const chk_channel *s, const chk_channel *
 
 /* ---- one pair of ranks, tag by tag ---- */
 
-/* Equal ranks share what was said about their receives; else it is said about the line of one
- * sender. */
+/* Equal ranks share reports about their receives; otherwise they are per line of one sender. */
 static uint64_t report_key(const pair *p, const chk_channel *r)
 {
     const chk_class *cls = &p->m->k->classes[orr_set_class_of(p->m->k->set, p->dst)];
@@ -780,10 +777,9 @@ static void compare_ends(pair *p, const chk_channel *s)
     }
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
-/* Does every rank of the shape find its end of the line's channels at the peer that the body
- * names? */
+/* Does every rank of the shape find its end of the line's channels at the named peer? */
 static bool is_matched(const matching *m, uint32_t shape, int direction, const chk_line *line)
 {
     const chk_exchange *x = &m->x;
@@ -799,14 +795,14 @@ static bool is_matched(const matching *m, uint32_t shape, int direction, const c
     return true;
 }
 
-/* What is sent through a line, tag by tag. */
+/* The sends of a line, tag by tag. */
 static void report_sends(pair *p)
 {
     for (uint32_t i = 0; !(p->fit & SENDS_FIT) && i < p->send_line->count; i++)
         compare_ends(p, &p->sends->channels[p->send_line->first + i]);
 }
 
-/* Receives for which nothing at all is sent; where something is, the sender's side has spoken. */
+/* Receives for which nothing at all is sent; otherwise the sender's side has reported it. */
 static void report_recvs(pair *p)
 {
     for (uint32_t i = 0; !(p->fit & RECVS_FIT) && i < p->recv_line->count; i++) {
@@ -820,14 +816,14 @@ static void report_recvs(pair *p)
     }
 }
 
-/* One direction of all that is sent or received. */
+/* One direction: sends or receives. */
 typedef struct pass {
     int direction;
     void (*report)(pair *p);
-    uint32_t fit; /* what of a pair is asked for */
+    uint32_t fit; /* which fit of a pair is required */
 } pass;
 
-/* Of equal ranks one is enough to tell what is wrong with what they send. */
+/* Of equal ranks, one is enough to tell what is wrong with their sends. */
 static void check_equal_ranks(matching *m, const pass *d, uint32_t shape, const chk_line *line)
 {
     const chk_shape *of = &m->x.shapes.all[shape];

@@ -2,10 +2,10 @@
 /* check_shapes.c - classes with holes, split into ranks that are the same up to renaming.
  *
  * Two nodes of a class that have their groups (or peers) from two slots are in two groups on most
- * ranks, but in one on a rank whose two values are equal.  So the ranks of a class are told apart
- * by *which* of their values coincide, not by the values: a class of 32,768 ranks nearly always has
- * one shape.  Everything that compares ranks then looks at shapes, and at a rank's values only to
- * find who is at the other end. Cost: one look at each value. */
+ * ranks, but in one on a rank whose two values are equal.  So the ranks of a class are
+ * distinguished by *which* of their values coincide, not by the values: a class of 32,768 ranks
+ * nearly always has one shape.  Everything that compares ranks then uses shapes, and a rank's
+ * values only to find its peers. Cost: one step per value. */
 #include "check_impl.h"
 
 typedef struct splitting {
@@ -13,7 +13,7 @@ typedef struct splitting {
     const chk_splitter *by;
     chk_shapes *out;
     size_t room;
-    orr_intern *patterns; /* the class and the pattern; its numbers are those of the shapes */
+    orr_intern *patterns; /* class and pattern; its numbers are those of the shapes */
     int64_t *key;
     size_t key_room;
 } splitting;

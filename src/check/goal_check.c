@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_check.c - what is wrong with a schedule, without running it: peers that do not exist,
- * operations that wait in a cycle, sends and receives that do not come in pairs.
+/* goal_check.c - static checks of a schedule: missing peers, dependency cycles, unmatched sends and
+ * receives.
  *
  * Pairs are counted by receiver, sender and tag, both sides sorted.  At a receiver with wildcards
- * only the totals can be compared: which message a wildcard takes is known when it runs. Cost: 24
- * bytes a message and a sort. */
+ * only the totals can be compared: which message a wildcard matches is decided at run time. Cost:
+ * 24 bytes per message and a sort. */
 #include <orrery/lab/goal_check.h>
 
 #include "base/memory/buffer.h"
@@ -27,7 +27,7 @@ typedef struct checker {
     end *ends;
     size_t count, room;
     bool *has_wildcards;   /* by rank */
-    uint32_t *left, *work; /* of one rank: edges still to come; what is free */
+    uint32_t *left, *work; /* of one rank: edges left; the ready list */
     size_t left_room, work_room;
 } checker;
 
@@ -72,7 +72,7 @@ static bool check_messages(checker *c, uint32_t rank)
     return true;
 }
 
-/* Take away what is free until nothing is: what is left waits in a cycle, or behind one. */
+/* Removes ready operations until none is left: the rest are on or after a cycle. */
 static bool check_cycles(checker *c, uint32_t rank)
 {
     const orr__goal_node *nodes = orr__goal_nodes(c->g, rank);
@@ -126,7 +126,7 @@ static bool is_same(const checker *c, const end *a, const end *b)
     return a->to == b->to && (c->has_wildcards[a->to] || (a->from == b->from && a->tag == b->tag));
 }
 
-/* Ends [from, to) are of one channel: which are too many? */
+/* Ends [from, to) are of one channel: which are in excess? */
 static void compare(checker *c, size_t from, size_t to)
 {
     const end *first_send = NULL, *first_recv = NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_traces.c - a GOAL schedule as traces: one node for each operation.
+/* goal_traces.c - a GOAL schedule as traces: one node per operation.
  *
- * Traces have dependencies on the end of a node only.  An operation that waits for the start of
- * another waits for whatever that one waits for, which is the same moment unless the other one
- * queues for its CPU. Cost: the predecessors of one rank at a time, 4 bytes an edge. */
+ * Traces have dependencies on the end of a node only.  An operation that depends on the start of
+ * another gets that one's dependencies, which is the same moment unless the other one queues for
+ * its CPU. Cost: the predecessors of one rank at a time, 4 bytes per edge. */
 #include <orrery/lab/goal_traces.h>
 
 #include "trace/builder.h"
@@ -45,13 +45,13 @@ static bool turn_edges(maker *m)
             m->from[m->first[edges[k]]++] = k < nodes[i].started ? i : i | 0x80000000u;
     }
     for (uint32_t i = ops; i > 0;
-         i--) /* each points behind its own list: that is where the next one's begins */
+         i--) /* each points past its own list, where the next one starts */
         m->first[i] = m->first[i - 1];
     m->first[0] = 0;
     return true;
 }
 
-/* Edges to a start lead on to what that operation waits for; a cycle of such edges ends at its
+/* Edges to a start lead on to the dependencies of that operation; a cycle of such edges ends at its
  * first member. */
 static bool collect(maker *m, uint32_t op)
 {
@@ -135,7 +135,7 @@ static orr_code add_rank(maker *m)
         m->b.code = orr_no_memory(m->err);
     for (uint32_t i = 0; i < ops && !m->b.code; i++)
         m->b.code = add_node(m, i);
-    if (ops == 0) { /* a trace has at least one node, so it computes for no time */
+    if (ops == 0) { /* a trace has at least one node: an empty computation */
         orr__build_node(&m->b, ORR_NODE_COMP, orr_str_of("calc 0"));
         orr__put_on_device(&m->b);
         orr__build_add(&m->b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv.c - one line at a time, its fields as pieces of the input.
  *
- * Nothing is copied but quoted fields with quotes in them.  Invariant: c->at is the start of a line
- * or c->end. Cost: linear in the bytes; memory for the fields of the longest line. */
+ * Only quoted fields with quotes in them are copied.  Invariant: c->at is the start of a line or
+ * c->end. Cost: linear in the bytes; memory for the fields of the longest line. */
 #include "csv.h"
 
 #include "base/short_forms.h"
@@ -44,7 +44,7 @@ static const char *skip_blanks(const orr_csv *c, const char *p, const char *end)
     return p;
 }
 
-/* Take the next line that says something: [*begin, *end), without its end of line. */
+/* The next non-blank line that is not a comment: [*begin, *end), without its line end. */
 static bool next_line(orr_csv *c, const char **begin, const char **end, uint32_t *line)
 {
     while (c->at < c->end) {
@@ -72,7 +72,7 @@ static uint32_t column_of(const char *begin, const char *p)
     return n < UINT32_MAX ? (uint32_t)n + 1 : UINT32_MAX;
 }
 
-/* The text between two quotes with every doubled quote made one. */
+/* The text between two quotes with doubled quotes made single. */
 static orr_code unquote(orr_csv *c, orr_str inner, size_t doubled, orr_str *out, orr_error *err)
 {
     *out = inner;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.c - a reader of the DOT language by hand: a lexer and one function for each kind of
- * statement.
+/* dot.c - a hand-written DOT reader: a lexer and one function per kind of statement.
  *
  * Texts are pieces of the input, so nothing is copied.  Lines are counted up to each node, and from
  * the start again for an error, of which there is only one.  Cost: linear in the bytes. */
@@ -17,7 +16,7 @@ typedef enum token_kind {
     TOKEN_ARROW, /* -> */
     TOKEN_LINE,  /* -- */
     TOKEN_MARK,  /* one of { } [ ] = ; , : + */
-    TOKEN_BAD    /* a character that begins nothing, or a text without an end */
+    TOKEN_BAD    /* a character that starts no token, or an unterminated text */
 } token_kind;
 
 typedef struct token {
@@ -101,7 +100,8 @@ static const char *skip_comment(const char *p, const char *end)
     return end;
 }
 
-/* Blanks and comments.  A # is one only where a line begins: preprocessors leave such lines. */
+/* White space and comments.  A # starts one only at the beginning of a line: preprocessors leave
+ * such lines. */
 static const char *skip_blank(const reader *r, const char *p)
 {
     const char *end = r->d->end;
@@ -120,7 +120,7 @@ static const char *skip_blank(const reader *r, const char *p)
     return p;
 }
 
-/* p stands on the opening quote. */
+/* p is at the opening quote. */
 static token take_quoted(const char *p, const char *end)
 {
     const char *from = p + 1;
@@ -193,7 +193,7 @@ static bool take_mark(reader *r, char c)
     return true;
 }
 
-/* Keywords are not case-sensitive, and in quotes they are none. */
+/* Keywords are case-insensitive; in quotes they are ordinary names. */
 static bool is_word(const token *t, const char *word)
 {
     return t->kind == TOKEN_NAME && !t->is_quoted && t->text.len == strlen(word) &&
@@ -213,7 +213,7 @@ static orr_code take_name_token(reader *r, const char *what, token *out)
 
 /* ---- statements ---- */
 
-/* The one attribute that is wanted, `word`, goes to `out`. */
+/* The only attribute that matters, `word`, goes to `out`. */
 static orr_code read_attribute(reader *r, const char *word, orr_str *out)
 {
     token key = {0}, value = {0};
@@ -221,7 +221,7 @@ static orr_code read_attribute(reader *r, const char *word, orr_str *out)
     if (code)
         return code;
     if (!take_mark(r, '='))
-        return ORR_OK; /* "[bold]" stands for "[bold=true]" */
+        return ORR_OK; /* "[bold]" means "[bold=true]" */
     if (r->next.kind == TOKEN_HTML) {
         if (is_word(&key, "label"))
             return expected(r, "a label in quotes");
@@ -234,7 +234,7 @@ static orr_code read_attribute(reader *r, const char *word, orr_str *out)
     return code;
 }
 
-/* Any number of lists [...]; of their attributes one is kept. */
+/* Any number of lists [...]; one of their attributes is kept. */
 static orr_code read_attributes(reader *r, const char *word, orr_str *out)
 {
     orr_code code = ORR_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dot.h - the part of the DOT language that programs write who dump a graph: one digraph, its nodes
- * with a label each, and its edges with a comment each.
+/* dot.h - the subset of DOT that programs write when they dump a graph: one digraph, nodes with
+ * labels, edges with comments.
  *
  *     orr__dot d;
  *     orr_code code = orr__dot_read(&d, bytes, "tasks.dot", &err);
@@ -8,7 +8,7 @@
  *     orr__dot_fini(&d);
  *
  * Understood: comments of all three kinds, names with and without quotes, attribute lists, chains
- * of edges, defaults (`node [...]`) and graph attributes, which are passed over.  Subgraphs, ports,
+ * of edges, defaults (`node [...]`) and graph attributes, which are skipped.  Subgraphs, ports,
  * undirected edges and glued strings are errors: graphs that programs write have none. */
 #ifndef ORR_BASE_DOT_H
 #define ORR_BASE_DOT_H
@@ -17,13 +17,13 @@
 
 typedef struct orr__dot_node {
     orr_str name;
-    orr_str label;         /* as it stands between its quotes; ptr NULL: none */
+    orr_str label;         /* verbatim between its quotes; ptr NULL: none */
     uint32_t line, column; /* of its name */
 } orr__dot_node;
 
 typedef struct orr__dot_edge {
     orr_str from, to;
-    orr_str comment; /* an attribute of its own; ptr NULL: none */
+    orr_str comment; /* an attribute; ptr NULL: none */
 } orr__dot_edge;
 
 typedef struct orr__dot {
@@ -35,12 +35,12 @@ typedef struct orr__dot {
     size_t edge_count, edge_room;
 } orr__dot;
 
-/* On failure too, fini is due. */
+/* Call fini even on failure. */
 orr_code orr__dot_read(orr__dot *d, orr_span bytes, const char *path, orr_error *err)
     ORR_MUST_CHECK;
 void orr__dot_fini(orr__dot *d);
 
-/* Where a text of this file stands: for errors, as it counts from the start. */
+/* The place of a text of this file, counted from the start: for errors. */
 orr_where orr__dot_where(const orr__dot *d, const char *at);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ini.c - sections and keys in file order; a look-up walks them.
  *
- * These files have tens of keys, so lists are enough; bounded at MOST_KEYS to keep the search for
- * doubles small. A value that goes over several lines is one piece of the input, line ends
- * included. */
+ * These files have tens of keys, so lists are enough; MOST_KEYS bounds the quadratic search for
+ * duplicates. A multi-line value is one piece of the input, line ends included. */
 #include "ini.h"
 
 #include "base/short_forms.h"
@@ -12,7 +11,7 @@
 enum { MOST_KEYS = 4096, SHOWN = 60 };
 
 typedef struct entry {
-    orr_str key; /* empty: the beginning of a section */
+    orr_str key; /* empty: the start of a section */
     orr_str section;
     orr_ini_value value;
 } entry;
@@ -106,7 +105,7 @@ static orr_code take_key(orr_ini *ini, const line_of_text *l, orr_str section, o
     return add_entry(ini, &e, &w, err);
 }
 
-/* A further line of the last key's value. */
+/* A continuation line of the last key's value. */
 static void extend(orr_ini *ini, const line_of_text *l)
 {
     orr_ini_value *v = &ini->entries[ini->count - 1].value;
@@ -197,7 +196,7 @@ orr_code orr_ini_need(
 {
     if (orr_ini_find(ini, section, key, out))
         return ORR_OK;
-    for (size_t i = 0; i < ini->count; i++) { /* a slip of the hand? */
+    for (size_t i = 0; i < ini->count; i++) { /* a typing error? */
         const entry *e = &ini->entries[i];
         if (e->key.len && orr_str_is(e->section, section) &&
             orr_nearest(e->key, (const char *const[]){key, NULL}))

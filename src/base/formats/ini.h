@@ -7,10 +7,10 @@
  *     if (orr_ini_find(ini, "architecture_presets", "ArrayHeight", &v)) ...
  *     orr_ini_close(ini);
  *
- * `key: value` or `key = value`, keys in either case, sections as they are written; # and ; begin a
- * comment at the start of a line.  A line further in than its key continues the value.  A duplicate
- * key or section, a line without a delimiter and a key before the first section are errors.  Values
- * are text, without interpolation. */
+ * `key: value` or `key = value`, keys case-insensitive, sections case-sensitive; # and ; start a
+ * comment at the start of a line.  A line indented more than its key continues the value.  A
+ * duplicate key or section, a line without a delimiter and a key before the first section are
+ * errors.  Values are text, without interpolation. */
 #ifndef ORR_BASE_INI_H
 #define ORR_BASE_INI_H
 
@@ -36,7 +36,7 @@ orr_code orr_ini_need(const orr_ini *ini,
                       orr_error *err) ORR_MUST_CHECK;
 orr_where orr_ini_where(const orr_ini *ini, const orr_ini_value *v);
 
-/* The first item of a list between commas; the whole value when there is no comma. */
+/* The first item of a comma-separated list; the whole value if there is no comma. */
 orr_ini_value orr_ini_first(orr_ini_value v);
 
 #endif

@@ -30,9 +30,9 @@
  * The bytes are the caller's, are used where they lie (a mapped file is fine: nothing beyond the
  * span is read) and stay until close.  What is accepted is RFC 8259, plus NaN, Infinity and
  * -Infinity, which Python writes; nesting to 512 levels; UTF-8 only, a byte order mark in front is
- * passed over.  Two things are kept as they come: keys in file order, and keys that occur
- * twice.  The first fault ends the reading: every later call gives the same error again.  One
- * reader per thread. */
+ * skipped.  Two things are kept as they come: keys in file order, and keys that occur twice.  The
+ * first fault ends the reading: every later call gives the same error again.  One reader per
+ * thread. */
 #ifndef ORR_BASE_JSON_H
 #define ORR_BASE_JSON_H
 
@@ -68,8 +68,8 @@ typedef struct orr_json_item {
     uint64_t byte;  /* where it begins */
 } orr_json_item;
 
-/* The next item of the container last entered (of the file, when none is).  ORR_END: no more, and
- * the container is left, so that the call after it goes on behind it. */
+/* The next item of the container last entered (or of the file).  ORR_END: no more, and the
+ * container is left, so that the next call continues after it. */
 orr_code orr_json_next(orr_json *j, orr_json_item *out, orr_error *err) ORR_MUST_CHECK;
 /* Step into the item just given: an array or an object. */
 orr_code orr_json_enter(orr_json *j, orr_error *err) ORR_MUST_CHECK;
@@ -80,26 +80,26 @@ typedef struct orr_json_value {
     uint32_t node;
 } orr_json_value;
 
-/* The whole of the item just given, as a tree; valid until the next call on j. */
+/* The item just given as a tree; valid until the next call on j. */
 orr_code orr_json_load(orr_json *j, orr_json_value *out, orr_error *err) ORR_MUST_CHECK;
 /* next and load, for a document: ORR_END after the last one. */
 orr_code orr_json_document(orr_json *j, orr_json_value *out, orr_error *err) ORR_MUST_CHECK;
-/* The one document of a file; none or a second one is an error.  Valid until close. */
+/* The only document of a file; none or a second one is an error.  Valid until close. */
 orr_code orr_json_only(orr_json *j, orr_json_value *out, orr_error *err) ORR_MUST_CHECK;
 
 /* The place of any byte of the input, with line and column (counted from the start: for
  * messages). */
 orr_where orr_json_place(const orr_json *j, uint64_t byte);
 
-/* The tree.  A getter fails when the value is of another type or does not fit, and says so with its
- * place. */
+/* The tree.  A getter fails if the value is of another type or out of range, with its place in the
+ * error. */
 orr_code orr_json_get_bool(orr_json_value v, bool *out, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_json_get_i64(orr_json_value v, int64_t *out, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_json_get_u64(orr_json_value v, uint64_t *out, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_json_get_double(orr_json_value v, double *out, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_json_get_str(orr_json_value v, orr_str *out, orr_error *err) ORR_MUST_CHECK;
 
-orr_str orr_json_raw(orr_json_value v); /* its text, byte for byte as in the file, quotes and all */
+orr_str orr_json_raw(orr_json_value v);     /* its text, verbatim from the file, quotes included */
 uint64_t orr_json_byte(orr_json_value v);   /* where it begins in the input */
 orr_where orr_json_where(orr_json_value v); /* the same for messages */
 uint32_t orr_json_count(orr_json_value v);  /* elements or members; 0 for a scalar */
@@ -115,10 +115,10 @@ typedef struct orr_json_iter {
 } orr_json_iter;
 
 static inline orr_json_type orr_json_type_of(orr_json_value v);
-static inline orr_json_iter orr_json_iterate(orr_json_value v); /* nothing to see in a scalar */
+static inline orr_json_iter orr_json_iterate(orr_json_value v); /* empty for a scalar */
 /* Of an array or an object. */
 static inline bool orr_json_next_value(orr_json_iter *it, orr_json_value *out);
-/* Of an object; nothing to see in an array. */
+/* Of an object; empty for an array. */
 static inline bool orr_json_next_member(orr_json_iter *it, orr_str *key_out, orr_json_value *out);
 
 /* WRITING is one pass into a buffer.  Commas, colons and line breaks are the writer's business.
@@ -143,15 +143,15 @@ typedef struct orr_json_writer {
     orr_buf *to;
     orr_json_style style;
     uint32_t depth;
-    bool has_items; /* the container that is open has one already */
+    bool has_items; /* the open container has one already */
     bool has_key;   /* a key is written and waits for its value */
     bool has_break; /* see orr_json_line */
     uint32_t break_spaces;
 } orr_json_writer;
 
 void orr_json_writer_init(orr_json_writer *w, orr_buf *to, const orr_json_style *style);
-/* A JSON text as the content of an HTML element: "<" stands in its texts only and is written as an
- * escape there, so no name can end the element. */
+/* JSON as the content of an HTML element: "<" occurs in its strings only and is escaped, so no name
+ * can end the element. */
 void orr_json_in_page(const orr_buf *json, orr_buf *to);
 void orr_json_begin_object(orr_json_writer *w);
 void orr_json_end_object(orr_json_writer *w);
@@ -167,8 +167,8 @@ void orr_json_double(orr_json_writer *w, double v); /* shortest, in Python's not
 void orr_json_bool(orr_json_writer *w, bool v);
 void orr_json_null(orr_json_writer *w);
 void orr_json_raw_text(orr_json_writer *w, orr_str json); /* a value that is JSON already */
-/* The next item begins a line, indented by this many spaces: for objects of a few lines, without
- * style.indent. */
+/* Starts the next item on a new line, indented by this many spaces: for objects of a few lines,
+ * without style.indent. */
 void orr_json_line(orr_json_writer *w, uint32_t spaces);
 /* A member: its key, then its value. */
 void orr_json_put_u64(orr_json_writer *w, const char *key, uint64_t v);
@@ -277,25 +277,24 @@ static inline bool orr_json_next_member(orr_json_iter *it, orr_str *key_out, orr
  *
  * Walk a large file that is one long list: {"KEY": [item, ...], other members}, or the bare list.
  *
- * Chrome traces ("traceEvents") and host traces ("nodes") look like this.  One item is in memory at
+ * Chrome traces ("traceEvents") and host traces ("nodes") have this form.  One item is in memory at
  * a time. */
 
-/* A function that returns ORR_END has seen enough: the walk ends there, and the rest of the file is
- * not looked at. */
+/* A function that returns ORR_END stops the walk; the rest of the file is ignored. */
 typedef struct orr_json_list {
     const char *key;
     const char *what; /* for messages: "a device trace" */
-    bool takes_bare;  /* the list alone is a file, too */
-    bool takes_more;  /* other documents may follow; they are not looked at */
-    /* A list begins; ORR_END: pass over it.  NULL: nothing to do. */
+    bool takes_bare;  /* a bare list is accepted, too */
+    bool takes_more;  /* other documents may follow; they are ignored */
+    /* A list starts; ORR_END: skip it.  NULL: nothing to do. */
     orr_code (*begin)(void *context, const orr_json_item *list);
     orr_code (*item)(void *context, orr_json_value item);
-    /* Any other member, to be loaded or passed over; also KEY when it is no list.  NULL: none
+    /* Any other member, to be loaded or skipped; also KEY if it is not a list.  NULL: none
      * matters. */
     orr_code (*member)(void *context, const orr_json_item *member);
 } orr_json_list;
 
-/* The one document of j.  It need not have the list: whoever needs it notes that in begin. */
+/* The only document of j.  The list may be missing: `begin` can record that it was found. */
 orr_code orr_json_walk_list(orr_json *j, const orr_json_list *how, void *context, orr_error *err)
     ORR_MUST_CHECK;
 
@@ -305,7 +304,7 @@ orr_code orr_json_walk_list(orr_json *j, const orr_json_list *how, void *context
  *
  *     orr_json_put_fields(w, ORR_T("name", p->name), ORR_U("ranks", p->ranks), ORR_D("share", p->share));
  *
- * All values are worked out before the first is written: two of them must not share a buffer. */
+ * All values are evaluated before the first is written: two of them must not share a buffer. */
 
 typedef struct orr_json_field {
     const char *key;
@@ -326,16 +325,16 @@ typedef struct orr_json_field {
 #define ORR_B(name, value) ((orr_json_field){.key = name, .kind = 'B', .is.b = (value)})
 #define ORR_T(name, value) \
     ((orr_json_field){.key = name, .kind = 'T', .is.text = (value)}) /* NULL: null */
-/* null unless it is known. */
+/* null if unknown. */
 #define ORR_KU(name, is_known, value) \
     ((orr_json_field){.key = name, .kind = (is_known) ? 'U' : 'N', .is.u = (value)})
 #define ORR_KD(name, is_known, value) \
     ((orr_json_field){.key = name, .kind = (is_known) ? 'D' : 'N', .is.d = (value)})
-/* A number by a format of printf for a double. */
+/* A number by a printf format for a double. */
 #define ORR_F(name, how, value) \
     ((orr_json_field){.key = name, .kind = 'F', .is.d = (value), .format = how})
 
-/* The members of the object that is open; and a whole object of them, as an item of a list. */
+/* The members of the open object; and a whole object of them, as an item of a list. */
 #define orr_json_put_fields(w, ...) orr_json_put_list(w, (const orr_json_field[]){__VA_ARGS__, {0}})
 #define orr_json_put_row(w, ...) orr_json_put_item(w, (const orr_json_field[]){__VA_ARGS__, {0}})
 
@@ -345,7 +344,7 @@ void orr_json_put_item(orr_json_writer *w, const orr_json_field *fields);
 /* "key": { or "key": [; the caller ends it. */
 void orr_json_put_object(orr_json_writer *w, const char *key);
 void orr_json_put_array(orr_json_writer *w, const char *key);
-/* null unless it is known. */
+/* null if unknown. */
 void orr_json_put_known(orr_json_writer *w, const char *key, bool is_known, uint64_t v);
 void orr_json_put_known_double(orr_json_writer *w, const char *key, bool is_known, double v);
 

@@ -12,7 +12,7 @@
 #define ORR__LITTLE_ENDIAN 0
 #endif
 
-/* A container that is open: entered by the caller, or above those, being loaded. */
+/* An open container: entered by the caller, or nested inside and being loaded. */
 typedef struct orr__json_frame {
     uint64_t at; /* its opening bracket */
     uint32_t node, count;
@@ -31,7 +31,7 @@ struct orr_json {
     const uint32_t *tokens; /* offsets in the piece */
     size_t count, next;     /* tokens [next, count) are still to be taken */
 
-    /* The tree being loaded; with keep == 0 the counts stand still. */
+    /* The tree being loaded; with keep == 0 the counts do not advance. */
     uint32_t keep;
     uint64_t base; /* where node offsets count from */
     orr__json_node *nodes;
@@ -44,7 +44,7 @@ struct orr_json {
     uint64_t item_at; /* the item last given by next */
     bool pending;     /* and it is neither loaded, entered nor passed over */
     orr_buf key;
-    orr_code failed; /* the first fault, for good; its words are in error */
+    orr_code failed; /* the first fault, permanent; its text is in error */
     orr_error error;
     uint32_t depth;
     orr__json_frame stack[ORR_JSON_DEPTH];
@@ -55,7 +55,7 @@ static inline orr_code orr__json_no_memory(orr_json *j)
     return orr_no_memory(&j->error);
 }
 
-/* May this byte stand behind a number or a word? */
+/* May this byte follow a number or a literal? */
 static inline bool orr__json_delimits(char c)
 {
     switch (c) {
@@ -75,7 +75,7 @@ static inline bool orr__json_delimits(char c)
     }
 }
 
-/* For tests: pieces of any size, to meet every place a piece can end at. */
+/* For tests: pieces of any size, so that a piece can end anywhere. */
 orr_code orr__json_open_pieces(
     orr_span bytes, const char *path, size_t piece_size, orr_json **out, orr_error *err);
 

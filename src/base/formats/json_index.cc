@@ -23,8 +23,8 @@ struct orr__json_index {
     std::unique_ptr<uint8_t[]> padded; /* or null: the stage stays inside the piece by itself */
 };
 
-/* The library's code for machines without vector instructions reads a little beyond the end; it
- * gets a copy of each piece with room behind it. */
+/* simdjson's fallback for machines without vector instructions reads a little past the end; it gets
+ * a padded copy of each piece. */
 static bool reads_beyond()
 {
     return simdjson::get_active_implementation()->name() == "fallback";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_index.h - where the tokens of a piece of JSON begin.  Used by json_reader.c only.
  *
- * The one door to the JSON library: swap the library here and nothing else changes.  A token is one
- * of { } [ ] : , a string (its opening quote) or a scalar (its first byte); white space is not a
+ * The only interface to simdjson: replacing the library changes nothing else.  A token is one of {
+ * } [ ] : , a string (its opening quote) or a scalar (its first byte); white space is not a
  * token. */
 #ifndef ORR_BASE_JSON_INDEX_H
 #define ORR_BASE_JSON_INDEX_H
@@ -16,7 +16,7 @@ typedef enum orr__json_found {
     ORR__JSON_IN_STRING, /* the piece ends inside a string */
     ORR__JSON_CONTROL,   /* a control character inside a string */
     ORR__JSON_NOT_UTF8,
-    ORR__JSON_TROUBLE /* the library refused for a reason that is not the input's */
+    ORR__JSON_TROUBLE /* the library failed for a reason other than the input */
 } orr__json_found;
 
 /* For pieces of up to `room` bytes; 4 bytes of memory for each.  NULL: out of memory. */

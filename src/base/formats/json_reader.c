@@ -4,11 +4,11 @@
  *     bytes  ->  pieces of 256 KiB  ->  token offsets  ->  items, or nodes of a tree
  *                (here)                 (json_index.cc)    (here)
  *
- * Why a grammar of our own on top of a library's index: it keeps the offset of every value, checks
- * what is passed over as strictly as what is read, and is the same for both levels. The index is
- * trusted for speed only: offsets come from it, but what stands at them is looked at again, and no
- * read goes beyond the input whatever it says. Cost: one pass; memory is 4 bytes per byte of a
- * piece, and 8 per node of the item that is loaded. */
+ * Why our own grammar on top of a library's index: it keeps the offset of every value, validates
+ * skipped values as strictly as those read, and is the same for both levels. The index is not
+ * trusted: offsets come from it, but the bytes there are checked again, and no read goes past the
+ * input. Cost: one pass; memory is 4 bytes per byte of a piece, and 8 per node of the loaded
+ * item. */
 #include "base/short_forms.h"
 #include "json.h"
 #include "json_impl.h"
@@ -20,9 +20,9 @@
 /* ==== the input, piece by piece, as tokens.
  *
  * Why pieces: the index of a whole file takes as much memory as the file.  A piece may end
- * anywhere: when it ends in a string it is stretched to the string's end, when it ends in a number
- * the number goes to the next piece.  So every piece begins outside a string, which is all the
- * index needs to know. */
+ * anywhere: if it ends in a string it is extended to the string's end, if it ends in a number the
+ * number goes to the next piece.  So every piece starts outside a string, which is all the index
+ * needs to know. */
 
 enum { LINE_SEARCH = 4096 };
 
@@ -38,7 +38,7 @@ static orr_code fail(orr_json *j, uint64_t at, const char *fmt, ...)
     return orr_fail(&j->error, ORR_EINPUT, &where, "%s", words);
 }
 
-/* What stands there, for "expected ..., found ...". */
+/* The token there, for "expected ..., found ...". */
 static const char *found(const orr_json *j, uint64_t at, char out[32])
 {
     if (at >= j->len)
@@ -56,7 +56,7 @@ static orr_code expected(orr_json *j, uint64_t at, const char *what)
     return fail(j, at, "expected %s, found %s", what, found(j, at, there));
 }
 
-/* The index says that a piece is faulty but not where: look again, byte by byte. */
+/* The index tells that a piece is invalid but not where: check byte by byte. */
 static orr_code locate_fault(orr_json *j, uint64_t end)
 {
     bool in_string = false;
@@ -87,7 +87,7 @@ static orr_code locate_fault(orr_json *j, uint64_t end)
                 in_string ? "this string has no end" : "this is not JSON");
 }
 
-/* A piece preferably ends with a line, where nothing can be cut in two. */
+/* Preferably ends a piece at a line end, where nothing is split. */
 static uint64_t guess_end(const orr_json *j)
 {
     if (j->len - j->piece <= j->piece_size)
@@ -98,7 +98,7 @@ static uint64_t guess_end(const orr_json *j)
     return line ? (uint64_t)(line + 1 - j->text) : end;
 }
 
-/* The byte behind the string that byte `at` is in. */
+/* The byte after the string that contains byte `at`. */
 static uint64_t behind_string(const orr_json *j, uint64_t at)
 {
     while (at < j->len) {
@@ -115,7 +115,7 @@ static uint64_t behind_string(const orr_json *j, uint64_t at)
     return j->len;
 }
 
-/* Does the last token of this piece go on behind its end? */
+/* Does the last token of this piece continue past its end? */
 static bool cuts_last_token(const orr_json *j, uint64_t end)
 {
     if (end == j->len || j->count == 0)
@@ -169,7 +169,7 @@ static orr_code index_piece(orr_json *j)
     return ORR_OK;
 }
 
-/* The next piece that has a token; ORR_END behind the last one. */
+/* The next piece that has a token; ORR_END after the last one. */
 static orr_code next_piece(orr_json *j)
 {
     do {
@@ -186,7 +186,7 @@ static orr_code next_piece(orr_json *j)
 
 enum { PIECE = 256 * 1024 };
 
-/* Where the next token begins; it is still to be taken. */
+/* Where the next token starts, without consuming it. */
 static inline orr_code peek(orr_json *j, uint64_t *at)
 {
     if (__builtin_expect(j->next == j->count, 0)) {
@@ -256,7 +256,7 @@ static inline const char *skip_digits(const char *p, const char *end)
     return p;
 }
 
-/* The end of the number at p, or NULL when it is none. */
+/* The end of the number at p, or NULL if there is none. */
 static inline const char *number_end(const char *p, const char *end, bool *real)
 {
     *real = false;
@@ -315,8 +315,8 @@ static int32_t hex4(const char *p, const char *end)
     return value;
 }
 
-/* The character of the \u escape whose digits are at *p; half a surrogate pair becomes U+FFFD,
- * since it has no UTF-8.  -1: not four hex digits. */
+/* The character of the \u escape whose digits are at *p; a lone surrogate becomes U+FFFD, since it
+ * has no UTF-8.  -1: not four hex digits. */
 static int32_t unicode_escape(const char **p, const char *end)
 {
     const int32_t high = hex4(*p, end);
@@ -356,7 +356,7 @@ static int32_t simple_escape(char c)
     }
 }
 
-/* Add the text of a string with escapes to `to`: never longer than it is in the file. */
+/* Appends the text of a string with escapes: never longer than in the file. */
 static orr_code decode(orr_json *j, orr_str raw, orr_buf *to)
 {
     const char *p = raw.ptr, *end = raw.ptr + raw.len;
@@ -371,7 +371,7 @@ static orr_code decode(orr_json *j, orr_str raw, orr_buf *to)
         if (!slash)
             break;
         p = slash +
-            2; /* the string's end is behind an even number of backslashes: there is a byte */
+            2; /* an even number of backslashes precedes the string's end: there is a byte */
         const int32_t c = slash[1] == 'u' ? unicode_escape(&p, end) : simple_escape(slash[1]);
         if (c < 0)
             return fail(j, (uint64_t)(slash - j->text), "\\%c does not begin a valid escape",
@@ -530,9 +530,8 @@ static inline orr_code take_colon(orr_json *j)
     return ORR_OK;
 }
 
-/* At a place in the innermost container where a member or element may begin or the container end:
- * take the comma.  *out: a key or value comes next; else the closing bracket does, and is still to
- * be taken. */
+/* In the innermost container, where an element may start or the container end: consumes the comma.
+ * *out: a key or value comes next; otherwise the closing bracket, not consumed. */
 static inline orr_code take_comma(orr_json *j, uint64_t *at, bool *out)
 {
     orr__json_frame *f = &j->stack[j->depth - 1];
@@ -601,8 +600,8 @@ static inline orr_code go_on(orr_json *j, uint32_t floor, bool *out)
     return ORR_OK;
 }
 
-/* The whole of the value that comes next: into nodes when j->keep is 1; checked only when it is 0,
- * in which case every node is written over the one before. */
+/* The next value: into nodes if j->keep is 1, only validated if it is 0, when every node overwrites
+ * the one before. */
 static orr_code walk(orr_json *j, uint32_t keep)
 {
     const uint32_t floor = j->depth;
@@ -667,7 +666,7 @@ static orr_code take_key(orr_json *j, uint64_t at, orr_str *out)
     return take_colon(j);
 }
 
-/* Pass over the item last given, unless it was loaded or entered. */
+/* Skips the item last given, unless it was loaded or entered. */
 static orr_code finish_item(orr_json *j)
 {
     if (!j->pending)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_tree.c - looking at the values of a loaded tree.
+/* json_tree.c - access to the values of a loaded tree.
  *
- * Nothing here can meet malformed JSON: a tree exists only when all of it was in order.  What can
- * go wrong is that a value is not what the caller needs, and then the value's place is in the
- * message. */
+ * A tree exists only if all of it is valid JSON.  A value may still have the wrong type; then its
+ * place is in the message. */
 #include "base/text/number.h"
 #include "json_impl.h"
 
@@ -127,8 +126,8 @@ orr_code orr_json_get_i64(orr_json_value v, int64_t *out, orr_error *err)
     return orr_text_i64(orr_json_raw(v), out) ? ORR_OK : wrong(v, "an integer of 64 bits", err);
 }
 
-/* An integer without a sign that fits whatever its digits are: nearly every one.  The reader saw
- * that they are digits. */
+/* An unsigned integer that fits for any digits: nearly all of them.  The reader checked the
+ * digits. */
 static bool get_short(orr_json_value v, uint64_t *out)
 {
     enum { DIGITS = 19 }; /* 10^19 is below 2^64 */

@@ -3,8 +3,8 @@
  *
  * State is a depth and two flags: after a container ends, the one around it has an item for
  * certain, so no stack is needed.  Layout follows Python's json.dumps in all its styles, since that
- * is what reference files are compared with. Cost: text is looked at eight bytes at a time and
- * copied in runs; only bytes that need it are escaped. */
+ * is what reference files are compared with. Cost: text is scanned eight bytes at a time and copied
+ * in runs; only bytes that need it are escaped. */
 #include "json.h"
 
 #include "base/text/number.h"
@@ -72,7 +72,7 @@ static void put_unicode_escape(orr_buf *to, uint32_t c)
     put_hex_escape(to, 0xDC00 + ((c - 0x10000) & 0x3FF));
 }
 
-/* The character at p, which is a stop; returns how many bytes it took. */
+/* The character at p, which is a stop; returns the bytes consumed. */
 static size_t put_stop(orr_buf *to, const uint8_t *p, size_t n, bool ascii)
 {
     if (*p < 0x80) {
@@ -115,7 +115,7 @@ static void put_line(orr_json_writer *w, size_t spaces)
     w->to->len += spaces + 1;
 }
 
-/* What stands before an item: nothing behind a key or outside all containers. */
+/* What precedes an item: nothing after a key or outside all containers. */
 static void before_item(orr_json_writer *w)
 {
     const bool after_key = w->has_key, first = !w->has_items;
@@ -347,7 +347,7 @@ void orr_json_put_list(orr_json_writer *w, const orr_json_field *f)
             orr_json_put_bool(w, f->key, f->is.b);
             break;
         case 'T':
-        case 'N': /* its text is NULL or not looked at */
+        case 'N': /* its text is NULL or ignored */
             orr_json_put_text(w, f->key, f->kind == 'T' ? f->is.text : NULL);
             break;
         default:

@@ -68,8 +68,7 @@ static orr_code load_libraries(orr_error *err)
                                 why ? why : ORR_LIBGVC);
 }
 
-/* Graphviz and the font libraries behind it keep memory until the process ends; a leak checker is
- * told so. */
+/* Graphviz and its font libraries keep memory until the process ends; excluded from leak checks. */
 void __lsan_disable(void) __attribute__((weak));
 void __lsan_enable(void) __attribute__((weak));
 
@@ -133,7 +132,7 @@ static void count_parents(Agraph_t *g, levels *v)
     }
 }
 
-/* A node is one level below the lowest of its parents; those in cycles stay where they are. */
+/* A node is one level below its lowest parent; those in cycles keep their level. */
 static void set_levels(Agraph_t *g, levels *v)
 {
     uint32_t known = 0, done = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layout_missing.c - in place of layout_graphviz.c in a build without Graphviz: says what is
+/* layout_missing.c - replaces layout_graphviz.c in a build without Graphviz: reports what is
  * missing. */
 #include "layout_graphviz.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sqlite_file.c - the one file that knows SQLite.
  *
- * Why immutable: exports lie in folders of others, often read-only ones, and many readers share
+ * Why immutable: exports are in other people's folders, often read-only, and many readers share
  * them.  SQLite would otherwise lock the file, look for a journal and replay it. Why plain tables
- * only: a view or a virtual table of that name could compute for ever; a plain table is as long as
- * its file. Errors: a file that is no database, or a damaged one, is bad input; what the system
- * refuses is ORR_EIO. Cost: one page cache of 2 MB for each open file. */
+ * only: a view or a virtual table of that name could compute forever; a plain table is as long as
+ * its file. Errors: a file that is not a database, or a damaged one, is bad input; system errors
+ * are ORR_EIO. Cost: one page cache of 2 MB per open file. */
 #include "sqlite_file.h"
 
 #include "base/io/late_library.h"
@@ -49,7 +49,7 @@
 static struct {
     ORR_LATE_FIELDS(CALLS)
 } lib;
-static char why_not[256]; /* it could not be loaded; empty: it could */
+static char why_not[256]; /* why it could not be loaded; empty: it was */
 
 static void load_library(void)
 {
@@ -70,8 +70,8 @@ static bool is_loaded(void)
 
 struct orr_sqlite {
     sqlite3 *db;
-    sqlite3_stmt *find_table; /* asked for every column of an export: compiled once */
-    int lost;                 /* status of the first thing that could not be looked up */
+    sqlite3_stmt *find_table; /* used for every column of an export: compiled once */
+    int lost;                 /* status of the first failed lookup */
     char path[sizeof(((orr_where *)0)->path)];
 };
 
@@ -104,7 +104,7 @@ static orr_code sqlite_failed(const orr_sqlite *db, int status, orr_error *err)
 {
     const orr_where at = orr_where_line(db->path, 0, 0);
     if ((status & 0xff) ==
-        SQLITE_NOMEM) /* also what a damaged record gives that claims to be huge */
+        SQLITE_NOMEM) /* also the result of a damaged record that claims to be huge */
         return orr_fail(err, ORR_ENOMEM, &at, "out of memory, or a damaged SQLite file");
     if ((status & 0xff) == SQLITE_NOTADB)
         return orr_fail(err, ORR_EINPUT, &at, "not an SQLite file");
@@ -116,7 +116,7 @@ static orr_code sqlite_failed(const orr_sqlite *db, int status, orr_error *err)
                     db->db ? lib.sqlite3_errmsg(db->db) : lib.sqlite3_errstr(status));
 }
 
-/* "file:" and the path, with what has a meaning in a URI written as %XX. */
+/* "file:" and the path, with reserved characters as %XX. */
 static void add_uri(orr_buf *to, const char *path)
 {
     orr_buf_text(to, "file:");
@@ -131,7 +131,7 @@ static void add_uri(orr_buf *to, const char *path)
 }
 
 typedef enum open_mode {
-    OPEN_FOREIGN, /* read, as if nobody ever wrote it */
+    OPEN_FOREIGN, /* read-only, as if never written */
     OPEN_WRITE,
     OPEN_EXISTING, /* the same, but nothing is made */
     OPEN_WATCH     /* read what another process may be writing */
@@ -197,7 +197,7 @@ static orr_code open_any(const char *path, open_mode mode, orr_sqlite **out, orr
     if (!status) {
         distrust(db->db);
         lib.sqlite3_busy_timeout(db->db, BUSY_MS);
-        /* Opening reads nothing yet: the first look at the schema finds out whether this is a
+        /* Opening reads nothing yet: the first use of the schema tells whether this is a
          * database. */
         status = look_at_schema(db);
     }
@@ -221,8 +221,8 @@ orr_code orr_sqlite_create(const char *path, orr_sqlite **out, orr_error *err)
     return open_any(path, OPEN_WRITE, out, err);
 }
 
-/* NORMAL: a commit is in the log at once and on the disk with the next checkpoint, so the end of
- * the process loses nothing and a power failure at most the latest commits, never the file. */
+/* NORMAL: a commit is in the log at once and on disk with the next checkpoint, so a crash of the
+ * process loses nothing and a power failure at most the latest commits, never the file. */
 orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err)
 {
     orr_code code = open_any(path, OPEN_WRITE, out, err);
@@ -235,7 +235,7 @@ orr_code orr_sqlite_edit(const char *path, orr_sqlite **out, orr_error *err)
     return code;
 }
 
-/* For writing where that is allowed: only then the last to close a file can put its log away. */
+/* For writing if permitted: only then the last to close a file can remove its log. */
 orr_code orr_sqlite_watch(const char *path, orr_sqlite **out, orr_error *err)
 {
     if (access(path, W_OK) == 0 && open_any(path, OPEN_EXISTING, out, NULL) == ORR_OK)

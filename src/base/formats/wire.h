@@ -7,7 +7,7 @@
  *     if (w.why) ...                          // w.why: what was wrong, w.at: where
  *
  * All in this header: reading a field is a handful of instructions and sits in the innermost loop
- * of every trace reader.  A reader never steps outside [at, end), whatever the bytes say. */
+ * of every trace reader.  A reader never steps outside [at, end), for any bytes. */
 #ifndef ORR_BASE_WIRE_H
 #define ORR_BASE_WIRE_H
 
@@ -49,8 +49,8 @@ static inline bool orr__wire_bad(orr_wire *w, const uint8_t *at, const char *why
     return false;
 }
 
-/* The long way: two bytes or more, or near the end.  Bits past the 64th are dropped, as protobuf
- * does. */
+/* Slow path: two bytes or more, or near the end.  Bits past the 64th are dropped, as in
+ * protobuf. */
 static inline bool orr__wire_varint_slow(orr_wire *w, uint64_t *out)
 {
     const uint8_t *p = w->at;
@@ -140,7 +140,7 @@ static inline bool orr_wire_value(orr_wire *w, orr_field *f)
     }
 }
 
-/* False at the end and on damage; then w->why tells which. */
+/* False at the end and on damage; w->why tells which. */
 static inline bool orr_wire_next(orr_wire *w, orr_field *f)
 {
     uint64_t tag;

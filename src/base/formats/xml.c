@@ -2,7 +2,7 @@
 /* xml.c - one pass over the bytes; elements are linked in the order of the file.
  *
  * Names and undecoded values point into the input, so a tree costs about as much as its text.
- * Places are counted only when something is said. */
+ * Places are counted only for messages. */
 #include "xml.h"
 
 #include "base/short_forms.h"
@@ -97,7 +97,7 @@ static orr_code take_name(scanner *s, orr_str *out)
     return ORR_OK;
 }
 
-/* Behind the next `end`. */
+/* Past the next `end`. */
 static orr_code skip_past(scanner *s, const char *end, const char *what)
 {
     const uint8_t *from = s->at;
@@ -261,7 +261,7 @@ static orr_code take_end(scanner *s, const orr_xml_node *n)
 
 /* ---- the document ---- */
 
-/* What says nothing here; *is_none: something else stands at s->at. */
+/* Skips comments and similar; *is_none: something else is at s->at. */
 static orr_code skip_misc(scanner *s, bool *is_none)
 {
     *is_none = false;
@@ -282,7 +282,7 @@ static orr_code skip_misc(scanner *s, bool *is_none)
     return ORR_OK;
 }
 
-/* The next '<'; text on the way is passed over, and may stand within an element only. */
+/* The next '<'; text on the way is skipped, and may stand within an element only. */
 static orr_code skip_text(scanner *s, uint32_t depth)
 {
     const uint8_t *from = s->at;

@@ -11,7 +11,7 @@
  * The bytes stay the caller's, until close.  What is accepted: one element with elements in it,
  * attributes in either kind of quotes, the five named entities and numeric ones, comments,
  * processing instructions, CDATA and a document type without declarations of its own.  Text between
- * elements is checked and passed over.  Nesting to 256 levels, 64 attributes per element. */
+ * elements is validated and skipped.  Nesting to 256 levels, 64 attributes per element. */
 #ifndef ORR_BASE_XML_H
 #define ORR_BASE_XML_H
 
@@ -42,7 +42,7 @@ const orr_xml_node *orr_xml_root(const orr_xml *x);
 bool orr_xml_attr(const orr_xml_node *n, const char *name, orr_str *out);
 /* Line and column, counted from the start: for messages. */
 orr_where orr_xml_where(const orr_xml_node *n);
-/* A whole number from min to max.  Absent: *out stays when `is_needed` is false. */
+/* An integer from min to max.  If absent and not `is_needed`, *out is unchanged. */
 orr_code orr_xml_get_int(const orr_xml_node *n,
                          const char *name,
                          bool is_needed,
@@ -51,7 +51,7 @@ orr_code orr_xml_get_int(const orr_xml_node *n,
                          int64_t *out,
                          orr_error *err) ORR_MUST_CHECK;
 
-/* The first byte that is no blank is '<': it may be XML. */
+/* The first non-blank byte is '<': it may be XML. */
 bool orr_xml_looks_like(orr_span bytes);
 
 #endif

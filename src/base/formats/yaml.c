@@ -27,8 +27,8 @@ static uint32_t as_line(size_t n)
     return n < UINT32_MAX ? (uint32_t)n + 1 : UINT32_MAX;
 }
 
-/* libyaml looks at every open bracket for every token, so that a file of brackets takes the square
- * of its size.  Brackets in quotes and comments count as well: no file has a hundred open ones. */
+/* libyaml visits every open bracket for every token, so a file of brackets takes quadratic time.
+ * Brackets in quotes and comments count as well: no real file has a hundred open ones. */
 static orr_code check_depth(const orr_yaml *y, orr_span bytes, orr_error *err)
 {
     uint32_t depth = 0, line = 1;
@@ -273,7 +273,7 @@ orr_code orr_yaml_get_u64(
     return orr_yaml_refuse(v, what, words, err);
 }
 
-/* The parsers of units want a C string; one that is too long for any number is none. */
+/* The parsers of units need a C string; a text too long for any number is rejected. */
 static bool as_text(orr_yaml_value v, char out[ORR_UNIT_ROOM])
 {
     const orr_str s = orr_yaml_text(v);

@@ -100,7 +100,7 @@ orr_code orr_yaml_take_number(orr_yaml_value map,
                               double max,
                               double *out,
                               orr_error *err) ORR_MUST_CHECK;
-/* One of these words, by its place. */
+/* One of these words, as its index. */
 orr_code orr_yaml_take_word(orr_yaml_value map,
                             const char *key,
                             const char *const *words,

@@ -30,8 +30,8 @@ enum {
 enum { FLAG_ENCRYPTED = 1, FLAG_DESCRIPTOR = 1 << 3, FLAG_STRONG = 1 << 6, FLAG_MASKED = 1 << 13 };
 enum { METHOD_STORED = 0, METHOD_DEFLATED = 8 };
 
-/* Deflate cannot do better than 1,032 to 1, and text of programs stays far below 200.  Small files
- * are let pass: a megabyte harms nobody. */
+/* Deflate cannot exceed 1,032 to 1, and program text stays far below 200.  Small files are exempt:
+ * a megabyte does no harm. */
 enum { RATIO_MOST = 512, RATIO_FROM = 1 << 20, PIECE = 1 << 18 };
 
 static const uint32_t end_mark = 0x06054b50, end64_mark = 0x06064b50, locator_mark = 0x07064b50;
@@ -61,7 +61,7 @@ static uint64_t get64(const uint8_t *p)
     return (uint64_t)get32(p) | (uint64_t)get32(p + 4) << 32;
 }
 
-/* n bytes from at on lie before `end`. */
+/* Do n bytes from `at` on end before `end`? */
 static bool has_room(uint64_t at, uint64_t n, uint64_t end)
 {
     return at <= end && n <= end - at;
@@ -72,7 +72,7 @@ static orr_code fail_here(const orr_zip *z, uint64_t byte, orr_error *err, const
     return orr_fail(err, ORR_EINPUT, ORR_AT(orr_where_byte(z->path, byte)), "%s", words);
 }
 
-/* Only for names that were looked at: they hold nothing that a terminal would act upon. */
+/* Only for validated names: they hold no terminal control characters. */
 static orr_code fail_entry(
     const orr_zip *z, const orr_zip_entry *e, uint64_t byte, orr_error *err, const char *words)
 {
@@ -119,8 +119,8 @@ static bool agrees32(uint32_t small, uint64_t large)
     return small == UINT32_MAX || small == large;
 }
 
-/* The zip64 end record, which the locator in front of the end record leads to.  What the end record
- * has room to say it says too. */
+/* The zip64 end record, which the locator before the end record points to.  Fields that fit the end
+ * record are in both. */
 static orr_code read_end64(
     const orr_zip *z, uint64_t end, uint64_t *behind, directory *d, orr_error *err)
 {
@@ -184,7 +184,7 @@ static const char *part_fault(orr_str part)
     return NULL;
 }
 
-/* Bytes that no name needs and some readers would stumble over. */
+/* Bytes that no name needs and some readers mishandle. */
 static const char *byte_fault(orr_str name)
 {
     const uint8_t *p = (const uint8_t *)name.ptr;
@@ -220,7 +220,7 @@ static const char *name_fault(orr_str name)
 
 /* ---- one entry ---- */
 
-/* Numbers too large for their fields stand in an extra field, in this order and only those. */
+/* Numbers too large for their fields are in an extra field, in this order and only those. */
 static bool take_zip64(const uint8_t *extra, size_t len, uint64_t *const values[], size_t count)
 {
     size_t needed = 0;
@@ -249,7 +249,7 @@ static bool take_zip64(const uint8_t *extra, size_t len, uint64_t *const values[
     return needed == 0;
 }
 
-/* The directory record at `at`; *next is behind it. */
+/* The directory record at `at`; *next is after it. */
 static orr_code read_record(
     const orr_zip *z, uint64_t at, uint64_t stop, orr_zip_entry *e, uint64_t *next, orr_error *err)
 {
@@ -283,8 +283,7 @@ static orr_code read_record(
     return ORR_OK;
 }
 
-/* Where sizes were not known when the header was written they stand behind the data, in one of four
- * forms. */
+/* Sizes unknown when the header was written follow the data, in one of four forms. */
 static bool descriptor_fits(const uint8_t *p, uint64_t left, const orr_zip_entry *e, size_t *len)
 {
     const size_t mark = left >= 4 && get32(p) == descriptor_mark ? 4 : 0;
@@ -305,7 +304,7 @@ static bool descriptor_fits(const uint8_t *p, uint64_t left, const orr_zip_entry
     }
 }
 
-/* What the local header says of sizes; nothing where they come behind the data. */
+/* The sizes of the local header; none if they follow the data. */
 static bool local_sizes_agree(const uint8_t *p, const orr_zip_entry *e, size_t name, size_t extra)
 {
     uint64_t packed = get32(p + 18), size = get32(p + 22);
@@ -317,7 +316,7 @@ static bool local_sizes_agree(const uint8_t *p, const orr_zip_entry *e, size_t n
     return packed == e->packed && size == e->size && get32(p + 14) == e->crc;
 }
 
-/* The local header against the directory; where the data is. */
+/* Checks the local header against the directory; finds the data. */
 static orr_code read_local(const orr_zip *z, orr_zip_entry *e, uint64_t stop, orr_error *err)
 {
     if (!has_room(e->start, LOCAL_BYTES, stop) || get32(z->bytes.ptr + e->start) != local_mark)
@@ -358,7 +357,7 @@ static int by_start(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Files that share bytes let a small archive unpack to a huge one; no archiver writes such. */
+/* Overlapping files let a small archive unpack to a huge one; no archiver writes such. */
 static orr_code check_overlaps(const orr_zip *z, orr_error *err)
 {
     const orr_zip_entry **order = orr_arena_new(z->arena, z->count, const orr_zip_entry *);
@@ -456,7 +455,7 @@ static orr_code fail_unpacking(const unpacking *u, orr_error *err, const char *w
     return fail_entry(u->z, u->e, at, err, words);
 }
 
-/* More than it said, or more than so few bytes honestly become. */
+/* Larger than declared, or more than its packed bytes plausibly become. */
 static const char *growth_fault(const unpacking *u)
 {
     const uint64_t used = u->e->packed - u->left - u->s.avail_in;

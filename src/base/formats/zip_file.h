@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zip_file.h - the files in a zip archive, read as strangers' data.
+/* zip_file.h - the files in a zip archive, read as untrusted data.
  *
  *     orr_zip *z;
  *     if (orr_zip_open(bytes, "model.pt2", &z, &err)) ...
@@ -14,7 +14,7 @@
  * Stored and deflated files, zip64, sizes behind the data (data descriptors).  The directory at the
  * archive's end says what is there; everything else that the archive says about a file must agree
  * with it.  Nothing is ever written to disk, yet names that could lead out of a folder are refused,
- * as they have no other use.  The bytes are the caller's and stay until close. */
+ * as they have no other use.  The bytes are the caller's and must stay valid until close. */
 #ifndef ORR_BASE_ZIP_FILE_H
 #define ORR_BASE_ZIP_FILE_H
 
@@ -27,7 +27,7 @@ typedef struct orr_zip_entry {
     uint64_t size, packed; /* bytes of the file, and in the archive */
     uint64_t at;           /* where its directory record is, for messages */
     uint64_t start;        /* its local header */
-    uint64_t data, end;    /* its first byte; what is behind all of it */
+    uint64_t data, end;    /* its first byte; past all of it */
     uint32_t crc;
     uint16_t flags, method;
 } orr_zip_entry;
@@ -43,8 +43,8 @@ void orr_zip_close(orr_zip *z); /* NULL is fine */
 size_t orr_zip_count(const orr_zip *z);
 const orr_zip_entry *orr_zip_entry_at(const orr_zip *z, size_t i); /* in the directory's order */
 
-/* The whole file, `most` bytes at most.  It lies in the archive itself or in *room, which the
- * caller has emptied. */
+/* The whole file, `most` bytes at most.  It is in the archive itself or in *room, which the caller
+ * has emptied. */
 orr_code orr_zip_read(const orr_zip *z,
                       const orr_zip_entry *e,
                       uint64_t most,

@@ -24,7 +24,7 @@ extern char **environ;
 
 /* ---- signals ---- */
 
-/* Whoever started us with a signal ignored (nohup) meant it. */
+/* A signal that was ignored when we were started (nohup) stays ignored. */
 static bool is_ignored(int number)
 {
     struct sigaction now;
@@ -61,7 +61,7 @@ typedef struct start {
 static void tell(int fd, int problem)
 {
     const ssize_t n = write(fd, &problem, sizeof problem);
-    (void)n; /* nobody listens: the parent is gone */
+    (void)n; /* nobody reads it: the parent is gone */
 }
 
 static void become(const start *s)
@@ -88,7 +88,7 @@ static bool has_name(const char *entry, const char *with)
     return strncmp(entry, with, n) == 0;
 }
 
-/* Ours, with those given in place of what has their names. */
+/* Our environment, with the given variables replaced or added. */
 static char **merge_environment(orr_arena *a, const char *const *given)
 {
     size_t ours = 0, more = 0, n = 0;
@@ -109,7 +109,7 @@ static char **merge_environment(orr_arena *a, const char *const *given)
     return out;
 }
 
-/* Until the child has ended; its end is left to be read.  Returns how many interrupts came. */
+/* Until the child has ended, without reaping it.  Returns the number of interrupts. */
 static unsigned wait_for(pid_t pid, const orr_held_signals *held)
 {
     unsigned interrupts = 0;
@@ -131,7 +131,7 @@ static orr_code finish(
     int status = 0;
     const unsigned interrupts = wait_for(pid, held);
     if (interrupts)
-        kill(-pid, SIGKILL); /* what it started and did not take along */
+        kill(-pid, SIGKILL); /* its orphaned children */
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR)
             return fail_child(path, "cannot wait for it", errno, err);
@@ -154,7 +154,7 @@ static orr_code launch(const start *s,
         return fail_child(path, "cannot be started", errno, err);
     if (pid == 0)
         become(s);
-    setpgid(pid, pid); /* whoever of the two is first */
+    setpgid(pid, pid); /* whichever of the two is first */
     close(report[1]);
     const bool has_failed = read(report[0], &problem, sizeof problem) == sizeof problem;
     const orr_code code = finish(path, pid, held, end, err);
@@ -240,7 +240,7 @@ orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err)
     *out = orr_arena_print(a, "%s/orrery-XXXXXX", top && *top ? top : "/tmp");
     if (!*out)
         return orr_no_memory(err);
-    if (mkdtemp(*out)) { /* with its whole path: others may go to another folder meanwhile */
+    if (mkdtemp(*out)) { /* absolute: others may change the working directory meanwhile */
         char *whole = realpath(*out, NULL);
         char *kept = whole ? orr_arena_text(a, orr_str_of(whole)) : *out;
         free(whole);
@@ -256,7 +256,7 @@ orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err)
 
 enum { FOLDERS_DEEP = 16 };
 
-/* Links are taken away, not followed. */
+/* Links are removed, not followed. */
 static void empty_folder(int fd, unsigned depth)
 {
     DIR *d = fdopendir(fd);

@@ -28,8 +28,8 @@
 
 enum { PACKED_ROOM = 1 << 17, WINDOW_ROOM = 1 << 18, LEAST_ROOM = 1 << 12, MAP_FROM = 1 << 18 };
 
-/* A compressed file that says nothing, at length, must not fill the memory: zeros shrink 1,000 times
- * in gzip and more in zstd, traces some 10 to 50 times.  Small ones may be what they like. */
+/* Protection against decompression bombs: zeros shrink 1,000 times in gzip and more in zstd, traces
+ * some 10 to 50 times.  Small files are exempt. */
 enum { BOMB_FROM = 1 << 28, BOMB_RATIO = 250 };
 
 typedef enum packing { PLAIN, GZIP, ZSTD } packing;
@@ -46,7 +46,7 @@ struct orr_stream {
     size_t packed_at, packed_end;
     bool packed_is_at_end, inside_frame;
     uint64_t packed_all, unpacked_all; /* bytes so far, before and after unpacking */
-    uint64_t frame_size, frame_got; /* zstd: bytes that the frame announces, and that came of it */
+    uint64_t frame_size, frame_got;    /* zstd: bytes announced by the frame, and received */
     z_stream z;
     bool z_is_open;
     ZSTD_DStream *zstd;
@@ -58,8 +58,8 @@ static orr_code fail_here(const orr_stream *s, orr_code code, const char *what, 
                     what);
 }
 
-/* A pipe may stay silent for ever; whoever can be asked to stop must not sleep in it.  False:
- * asked. */
+/* A pipe may stay silent forever; work that can be stopped must not block in it.  False: stop
+ * requested. */
 static bool wait_for_bytes(int fd)
 {
     enum { LOOK_MS = 50 };
@@ -108,9 +108,8 @@ static bool has_magic(const uint8_t *p, size_t n, packing kind)
     return n >= 4 && memcmp(p, zstd_magic, 4) == 0;
 }
 
-/* The size that the head of a zstd frame announces.  libzstd itself compares it with what came only
- * for some sizes of the buffer: a frame whose last block is empty would be damaged or not by how it
- * is read. */
+/* The size announced by the header of a zstd frame.  libzstd itself checks it only for some buffer
+ * sizes: whether a frame whose last block is empty is damaged would depend on how it is read. */
 static orr_code begin_zstd_frame(orr_stream *s, orr_error *err)
 {
     enum { LONGEST_HEAD = 18 };
@@ -228,8 +227,8 @@ static orr_code fill_window(orr_stream *s, orr_error *err)
     return ORR_OK;
 }
 
-/* Room for `need` ready bytes.  The window grows only to what a caller, who has seen that many
- * bytes announced, asks for; it grows by half at a time as the bytes really arrive. */
+/* Room for `need` ready bytes.  The window grows only to a size that a caller has seen announced,
+ * by half at a time as the bytes really arrive. */
 static bool make_room(orr_stream *s, size_t need)
 {
     const size_t ready = s->end - s->at;
@@ -280,8 +279,7 @@ void orr_stream_close(orr_stream *s)
     orr_free(s);
 }
 
-/* A stream that this thread has looked at and will ask for again: a pipe gives its bytes only
- * once. */
+/* A stream that this thread has peeked at and will reopen: a pipe delivers its bytes only once. */
 static ORR_THREAD_LOCAL orr_stream *put_back;
 
 static bool can_be_read_again(const orr_stream *s)
@@ -310,8 +308,7 @@ static orr_stream *take_back(const char *path)
     return s;
 }
 
-/* The first bytes decide.  What was read to see them becomes packed input, or ready bytes of a
- * plain file. */
+/* The first bytes decide.  They become packed input, or ready bytes of a plain file. */
 static orr_code choose_packing(orr_stream *s, orr_error *err)
 {
     orr_span head;
@@ -343,8 +340,8 @@ static orr_code choose_packing(orr_stream *s, orr_error *err)
     return ORR_OK;
 }
 
-/* *room: of the window.  Most files are small: one for them alone is a matter of the heap, not of
- * pages that the kernel maps, clears and takes back. */
+/* *room: of the window.  Most files are small: a window of their size comes from the heap instead
+ * of pages that the kernel maps, clears and unmaps. */
 static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
 {
     struct stat st;
@@ -354,7 +351,7 @@ static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
         *fd = STDIN_FILENO;
         return ORR_OK;
     }
-    /* Without O_NONBLOCK a pipe is opened when somebody writes to it, which may be never. */
+    /* Without O_NONBLOCK, opening a pipe blocks until it has a writer, possibly forever. */
     *fd = open(path, O_RDONLY | O_CLOEXEC | (orr__stop_flag ? O_NONBLOCK : 0));
     if (*fd < 0)
         return orr_fail(err, ORR_EIO, &w, "cannot open: %s", strerror(errno));
@@ -364,7 +361,7 @@ static orr_code open_fd(const char *path, int *fd, size_t *room, orr_error *err)
         close(*fd);
         return orr_fail(err, ORR_EIO, &w, "is a directory; expected a file");
     }
-    /* Zeros and random bytes without an end; an empty file is something that is asked for. */
+    /* Endless zeros and random bytes; /dev/null is allowed as an empty file. */
     if ((S_ISCHR(st.st_mode) && !isatty(*fd) && st.st_rdev != makedev(1, 3)) ||
         S_ISBLK(st.st_mode)) {
         close(*fd);

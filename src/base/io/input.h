@@ -19,8 +19,7 @@ typedef struct orr_input orr_input;
 
 orr_code orr_input_open(const char *path, orr_input **out, orr_error *err) ORR_MUST_CHECK;
 orr_span orr_input_bytes(const orr_input *in);
-/* These bytes will not be read soon: their pages may go (they come back by themselves when
- * read). */
+/* These bytes will not be read soon: their pages may be dropped (they are reloaded on access). */
 void orr_input_release(const orr_input *in, size_t from, size_t to);
 void orr_input_close(orr_input *in); /* NULL is fine */
 
@@ -34,8 +33,8 @@ uint64_t orr_stream_offset(const orr_stream *s); /* of the next byte, in the unp
 void orr_stream_close(orr_stream *s);
 /* All of a stream that was only peeked at.  Takes the stream, also on failure. */
 orr_code orr_input_of_stream(orr_stream *s, orr_input **out, orr_error *err) ORR_MUST_CHECK;
-/* Closes a stream that was only peeked at.  Where a file cannot be read twice (standard input, a
- * pipe), the next stream of the same path that this thread opens begins with what was seen; each
+/* Closes a stream that was only peeked at.  If a file cannot be read twice (standard input, a
+ * pipe), the next stream of the same path opened by this thread starts with what was seen; each
  * thread keeps one such stream. */
 void orr_stream_put_back(orr_stream *s);
 

@@ -21,8 +21,8 @@
 #define ORR_LATE_FIELDS(calls) calls(ORR__LATE_FIELD)
 #define ORR_LATE_NAMES(calls) calls(ORR__LATE_NAME)
 
-/* Fills count pointers from *first on.  Not thread-safe.  False: *why says why, until the next
- * call. */
+/* Fills count pointers from *first on.  Not thread-safe.  False: *why has the reason, until the
+ * next call. */
 bool orr_late_load(
     const char *library, const char *const *names, size_t count, void *first, const char **why);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lock_file.c - flock on a file of its own. */
+/* lock_file.c - flock on a dedicated file. */
 #include "lock_file.h"
 
 #include "base/short_forms.h"
@@ -13,7 +13,7 @@
 
 enum { STEP_MS = 20 };
 
-/* Is the file that we locked still the one of that name?  Whoever had it may have removed it. */
+/* Is the locked file still the one of that name?  Its last owner may have removed it. */
 static bool is_current(int fd, const char *path)
 {
     struct stat ours, named;

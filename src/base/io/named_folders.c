@@ -21,8 +21,8 @@
 
 enum { PATH_ROOM = PATH_MAX };
 
-/* What the user names is the same for all that a process reads, and readers have no object in
- * common that could carry it. */
+/* The user's list is the same for all that a process reads, and readers share no object that could
+ * carry it. */
 static struct {
     pthread_mutex_t lock;
     char **list; /* resolved */
@@ -132,7 +132,7 @@ orr_code orr_folder_named(const char *path, orr_error *err)
     if (is_there && S_ISDIR(st.st_mode))
         return realpath(path, resolved) && strcmp(resolved, "/") != 0 ? add_folder(resolved, err)
                                                                       : ORR_OK;
-    /* A pipe or a device says nothing of other files.  A word without a slash that is no file is a
+    /* A pipe or a device names no other files.  A word without a slash that is not a file is just a
      * word. */
     if (is_there ? !S_ISREG(st.st_mode) : !strchr(path, '/') && !begins_files(path))
         return ORR_OK;
@@ -186,8 +186,7 @@ static bool resolve(const char *path, char out[PATH_ROOM], char folder[PATH_ROOM
         return true;
     }
     struct stat st;
-    if (lstat(path, &st) ==
-        0) { /* a link to what is not there: where it would be made is not known */
+    if (lstat(path, &st) == 0) { /* a dangling link: where it would be created is unknown */
         out[0] = 0;
         snprintf(folder, PATH_ROOM, "the folder it leads to");
         return true;
@@ -204,7 +203,7 @@ static bool resolve(const char *path, char out[PATH_ROOM], char folder[PATH_ROOM
     return true;
 }
 
-/* Of the files that a prefix stands for each may be a link. */
+/* Each of a prefix's files may be a link. */
 static orr_code check_files(const char *prefix,
                             const char *from,
                             const orr_where *at,

@@ -30,7 +30,7 @@ struct orr_output {
     bool has_name;   /* the temporary has a name in the folder */
     int problem;     /* errno of the first failed write */
     bool no_memory;
-    bool is_settled; /* nothing is left to be written */
+    bool is_settled; /* everything is written */
     orr_buf gather;  /* small writes are gathered */
     uint8_t *packed;
     z_stream z;
@@ -182,7 +182,7 @@ static orr_code open_file(orr_output *o, orr_error *err)
     snprintf(o->temporary, room, "%.*s", (int)folder, o->path);
     o->fd = open(folder ? o->temporary : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     const int why = errno;
-    /* Without the target's name, which may be as long as a name can be. */
+    /* Without the target's name, which may have the maximum length already. */
     snprintf(o->temporary, room, "%.*s.orrery-%ld-%p", (int)folder, o->path, (long)getpid(),
              (void *)o);
     if (o->fd >= 0)
@@ -234,7 +234,7 @@ orr_code orr_output_open_deep(const char *path, orr_output **out, orr_error *err
     return orr_output_open(path, out, err);
 }
 
-/* Give the nameless file a name, which nobody has yet. */
+/* Gives the nameless file a name that is not in use. */
 static bool name_it(orr_output *o, const char *name)
 {
     char self[40];

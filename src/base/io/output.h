@@ -17,13 +17,13 @@
 typedef struct orr_output orr_output;
 
 orr_code orr_output_open(const char *path, orr_output **out, orr_error *err) ORR_MUST_CHECK;
-/* The same for a path that a configuration names: folders that are missing are made. */
+/* The same for a path from a configuration: missing folders are created. */
 orr_code orr_output_open_deep(const char *path, orr_output **out, orr_error *err) ORR_MUST_CHECK;
 void orr_output_add(orr_output *o, const void *p, size_t n);
 void orr_output_drain(orr_output *o, orr_buf *b); /* add all of b and empty it */
 bool orr_output_has_failed(const orr_output *o);  /* long writers may stop early */
-/* Everything is written and its memory given back; what is left is a file without a name.  Some may
- * wait like this to be committed together. */
+/* Writes everything and frees its memory; what is left is a file without a name.  Several may wait
+ * like this to be committed together. */
 orr_code orr_output_settle(orr_output *o, orr_error *err) ORR_MUST_CHECK;
 orr_code orr_output_commit(orr_output **o, orr_error *err) ORR_MUST_CHECK;
 void orr_output_discard(orr_output *o);

@@ -19,7 +19,7 @@ orr_code orr_pack(orr_span bytes, orr_buf *out, orr_error *err)
     return ORR_OK;
 }
 
-/* One step; false when it got nowhere or the block is damaged. */
+/* One step; false if there was no progress or the block is damaged. */
 static bool unpack_some(ZSTD_DStream *z, ZSTD_inBuffer *in, orr_buf *out, size_t *left)
 {
     const size_t room = ZSTD_DStreamOutSize(), before = in->pos;

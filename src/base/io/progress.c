@@ -97,7 +97,7 @@ size_t orr__progress_line(const orr_progress *p, uint64_t now_ns, char *out, siz
     return (size_t)length < size ? (size_t)length : size - 1;
 }
 
-/* A write that fails is a progress line less: nothing to report. */
+/* A failed write loses a progress line: nothing to report. */
 static void put(int fd, const char *text, size_t length)
 {
     while (length) {

@@ -28,7 +28,7 @@ void orr_bitset_fini(orr_bitset_queue *q)
     *q = (orr_bitset_queue){.levels = 0};
 }
 
-/* Up the tree until a word has a bit at or behind the place, then down along the lowest bits. */
+/* Up the tree until a word has a bit at or after the position, then down along the lowest bits. */
 uint32_t orr_bitset_next(const orr_bitset_queue *q, uint32_t from)
 {
     uint64_t i = from;

@@ -3,7 +3,7 @@
  *
  * A tree of bitmaps, 64 ways: bit i of level 0 says that i is a member, bit j of level k + 1 that
  * word j of level k is not zero.  Four levels hold 16 million members; insert and pop touch one
- * word a level, without comparisons and in n/8 bytes, which is why the feeder uses it and not a
+ * word per level, without comparisons and in n/8 bytes, which is why the feeder uses it and not a
  * heap. */
 #ifndef ORR_BASE_BITSET_QUEUE_H
 #define ORR_BASE_BITSET_QUEUE_H
@@ -52,7 +52,7 @@ static inline void orr_bitset_remove(orr_bitset_queue *q, uint32_t i)
     }
 }
 
-/* The smallest member, which leaves the set; the set must not be empty. */
+/* Removes and returns the smallest member; the set must not be empty. */
 static inline uint32_t orr_bitset_pop(orr_bitset_queue *q)
 {
     uint32_t i = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.h - bytes that grow: what writers write into before it goes to a file.
  *
- * A buffer remembers that memory ran out (`failed`), so a writer appends freely and asks once at
+ * A buffer records running out of memory (`failed`), so a writer appends freely and checks once at
  * the end. */
 #ifndef ORR_BASE_BUFFER_H
 #define ORR_BASE_BUFFER_H

@@ -37,7 +37,7 @@ static inline uint64_t second_lane(uint64_t k)
     return rotate(k * c2, 33) * c1;
 }
 
-/* Every bit of k decides about half the bits of the result. */
+/* Every bit of k affects about half the bits of the result. */
 static uint64_t avalanche(uint64_t k)
 {
     k ^= k >> 33;

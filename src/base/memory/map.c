@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* map.c - open addressing, linear probing, backward-shift removal (no tombstones, so a map that is
- * used as a moving window does not silt up).  Keys and values in one 16-byte slot: one cache line a
+/* map.c - open addressing, linear probing, backward-shift removal (no tombstones, so a map used as
+ * a moving window does not degrade).  Keys and values in one 16-byte slot: one cache line per
  * probe. */
 #include "map.h"
 #include "hash.h"
@@ -93,7 +93,8 @@ uint32_t orr_map_find(const orr_map *m, uint64_t key, uint32_t otherwise)
     return s->is_used ? s->value : otherwise;
 }
 
-/* Close the gap: a later entry of the run moves back unless that would put it before its home. */
+/* Closes the gap: later entries of the run move back unless that would put them before their
+ * home. */
 bool orr_map_remove(orr_map *m, uint64_t key)
 {
     slot *s = locate(m, key);

@@ -40,8 +40,8 @@ struct orr_arena {
     bool has_failed;
 };
 
-/* Fault injection, for tests with one thread: let n requests pass and fail the one after them.  A
- * negative number stops it.  Returns what was left to pass, negative when the failure has been. */
+/* Fault injection, for tests with one thread: lets n requests pass and fails the next.  A negative
+ * number disables it.  Returns the number left to pass, negative once it has failed. */
 #ifdef ORR_FAULTS
 static long fail_countdown = -1;
 long orr__fail_alloc_after(long n);

@@ -23,18 +23,18 @@ typedef struct orr_arena orr_arena;
 
 orr_arena *orr_arena_create(void); /* NULL when out of memory */
 void orr_arena_destroy(orr_arena *a);
-/* Whether memory ever ran out: for whoever asks once, at the end of many small texts. */
+/* Whether memory ever ran out: for callers that check once, after many small texts. */
 bool orr_arena_has_failed(const orr_arena *a);
-void orr_arena_reset(orr_arena *a); /* forget all that was given out, keep the memory */
+void orr_arena_reset(orr_arena *a); /* invalidates all allocations, keeps the memory */
 void *orr_arena_take(orr_arena *a,
-                     size_t n); /* aligned for any type, not zeroed; NULL: no memory */
+                     size_t n); /* aligned for any type, not zeroed; NULL: out of memory */
 void *orr_arena_zeroed(orr_arena *a, size_t count, size_t size); /* checks count * size */
 char *orr_arena_text(orr_arena *a, orr_str s);                   /* a NUL-terminated copy */
 char *orr_arena_print(orr_arena *a, const char *fmt, ...) ORR_PRINTF(2, 3);
 
 #define orr_arena_new(a, n, T) ((T *)orr_arena_zeroed((a), (n), sizeof(T)))
 
-/* Plain blocks, for objects that own themselves.  alloc gives zeroed memory. */
+/* Plain blocks, for individually owned objects.  alloc returns zeroed memory. */
 void *orr_alloc(size_t count, size_t size);
 void orr_free(void *p);
 
@@ -50,16 +50,16 @@ bool orr_shrink_bytes(void **p,
     (*(room) >= (need) || orr_grow_bytes((void **)(p), (room), (need), sizeof **(p)))
 #define orr_shrink(p, room, count) orr_shrink_bytes((void **)(p), (room), (count), sizeof **(p))
 
-/* Address space for an array that grows where it stands: memory is taken as it is touched, and
- * nothing ever moves.  Up to `most` bytes, or fewer where the system gives fewer; aligned to pages,
- * zeroed; in large pages from 1 MiB on. */
+/* Address space for an array that grows in place: memory is committed on first touch, and nothing
+ * ever moves.  Up to `most` bytes, or fewer if the system gives fewer; page-aligned, zeroed; in
+ * huge pages from 1 MiB on. */
 typedef struct orr_reserve {
     void *base;
     size_t bytes;
 } orr_reserve;
 
 bool orr_reserve_init(orr_reserve *r, size_t most); /* false: out of memory */
-/* Large pages from the first byte on: it will be used all over. */
+/* Huge pages from the first byte on: all of it will be used. */
 void orr_reserve_large(const orr_reserve *r);
 void orr_reserve_fini(orr_reserve *r); /* an all-zero one is fine */
 

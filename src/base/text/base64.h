@@ -11,7 +11,7 @@ static inline size_t orr_base64_length(size_t n)
     return n / 3 * 4 + (n % 3 ? 4 : 0);
 }
 
-/* out has room for orr_base64_length(in.len); returns what lies behind the last character. */
+/* out has room for orr_base64_length(in.len); returns what lies after the last character. */
 uint8_t *orr_base64_put(uint8_t *out, orr_span in);
 
 /* The standard and the URL alphabet, with or without padding, as protobuf reads it.  out has room

@@ -14,7 +14,8 @@ static inline bool orr_str_equal(orr_str a, orr_str b)
     return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
 }
 
-/* Is s this word?  With a literal the compiler knows the length and compares words, not bytes. */
+/* Is s this word?  With a literal the length is constant, and the comparison is by machine
+ * words. */
 static inline bool orr_str_is(orr_str s, const char *word)
 {
     const size_t n = strlen(word);
@@ -52,7 +53,7 @@ static inline bool orr_has_suffix(const char *path, const char *suffix)
     return strlen(path) > strlen(suffix) && orr_text_ends(path, suffix);
 }
 
-/* Characters of the C locale, whatever the locale is. */
+/* ASCII classes, independent of the locale. */
 static inline bool orr_is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -93,9 +94,8 @@ static inline size_t orr_utf8_length(const uint8_t *p, size_t n)
     return (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] >= 0x90) ? 0 : 4;
 }
 
-/* Does byte i belong to a character that steers a terminal?  C0 and delete are one byte, C1 (U+0080
- * to U+009F) two in UTF-8.  Such a byte that belongs to no character, as one too many behind a
- * character, steers terminals that do not read UTF-8. */
+/* Is byte i part of a terminal control character?  C0 and delete are one byte, C1 (U+0080 to
+ * U+009F) two in UTF-8.  A stray byte in that range controls terminals that do not decode UTF-8. */
 static inline bool orr_is_control(orr_str s, size_t i)
 {
     const uint8_t *p = (const uint8_t *)s.ptr;
@@ -158,14 +158,14 @@ static inline const char *orr__plural(uint64_t n)
 
 /* ---- lists of ranks as users write them: 0-7,12 ---- */
 
-/* The next range of text, both ends with; *at starts as text.  ORR_END after the last. */
+/* The next range of text, both ends inclusive; *at starts as text.  ORR_END after the last. */
 ORR_MUST_CHECK orr_code orr_rank_list_next(
     const char *text, const char **at, uint32_t *first, uint32_t *last, orr_error *err);
 
 /* ---- the word that was probably meant ---- */
 
-/* Of a list that ends in NULL, the word that the fewest letters tell from what was typed; NULL:
- * none is near.  Cost: the product of the lengths, per word; long words are near to none. */
+/* The word of a NULL-terminated list with the fewest edits from what was typed; NULL: none is
+ * close.  Cost: the product of the lengths, per word; long words are close to none. */
 const char *orr_nearest(orr_str typed, const char *const *known);
 /* "a, b, c", as much as fits; the rest is "...". */
 void orr_list_words(const char *const *known, char *out, size_t room);
@@ -184,7 +184,7 @@ typedef struct orr_pen {
     size_t size, used;
 } orr_pen;
 
-/* Units of one quantity, the largest first; the last divides everything. */
+/* Units of one quantity, largest first; the last divides everything. */
 typedef struct orr_pen_units {
     uint64_t size;
     const char *word;
@@ -194,8 +194,8 @@ extern const orr_pen_units orr_pen_frequencies[], orr_pen_rates[], orr_pen_sizes
 
 ORR_PRINTF(2, 3) void orr_pen_put(orr_pen *pen, const char *fmt, ...);
 
-/* "key: value" in the largest unit in which the value is a whole number, so that reading it back
- * gives the same; a value of 0 is not known, and left out.  In Hz, B/s, B and ps. */
+/* "key: value" in the largest unit in which the value is an integer, so that it reads back the
+ * same; a value of 0 is unknown, and left out.  In Hz, B/s, B and ps. */
 void orr_pen_unit(orr_pen *pen, const char *key, uint64_t value, const orr_pen_units *units);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - threads that live as long as one loop.  Starting a thread takes some ten microseconds,
- * an item here is a file or a rank: nothing is gained by keeping threads between loops, and nothing
- * is global. */
+/* pool.c - threads that live as long as one loop.  Starting a thread takes some ten microseconds
+ * and an item is a file or a rank: keeping threads between loops would gain nothing and need global
+ * state. */
 #include "pool.h"
 
 #include "stop.h"
@@ -18,7 +18,7 @@ typedef struct loop {
     orr_pool_work work;
     void *context;
     size_t items;
-    const int *stop; /* of the caller */
+    const int *stop; /* the caller's */
     atomic_size_t next;
     atomic_bool has_failed;
     pthread_mutex_t lock; /* for the three below */
@@ -29,7 +29,7 @@ typedef struct loop {
 
 unsigned orr_pool_threads(unsigned wanted)
 {
-    if (!wanted) { /* asking reads a file of the system: a fifth of a search on one thread */
+    if (!wanted) { /* counting cores reads a system file: a fifth of a search on one thread */
         const long cores = sysconf(_SC_NPROCESSORS_ONLN);
         wanted = cores > 0 ? (unsigned)cores : 1;
     }
@@ -75,7 +75,7 @@ orr_code orr_pool_for(
         threads = (unsigned)items;
     pthread_mutex_init(&l.lock, NULL);
     while (count + 1 < threads && pthread_create(&started[count], NULL, run, &l) == 0)
-        count++; /* a thread that cannot be had is a thread less, not an error */
+        count++; /* a thread that cannot be created is one less, not an error */
     run(&l);
     while (count)
         pthread_join(started[--count], NULL);
@@ -101,7 +101,7 @@ enum { MOST_MEMBERS = 256, LOOKS = 2000, LOOKS_BEFORE_YIELD = 1000 };
 
 enum {
     MUCH_LONGER = 4,
-    SOME_NS = 50000, /* shorter waits are no matter */
+    SOME_NS = 50000, /* shorter waits do not matter */
     LATE_RUNS = 4,   /* one after the other */
     FIRST_REST = 64, /* runs alone; twice as many each time */
     LONGEST_REST = 16384

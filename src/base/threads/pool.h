@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h - the same work on many items, on several threads; below, threads that work in step.
+/* pool.h - a parallel loop over items; below, a crew of threads for many short runs.
  *
  *     orr_code read_one(void *context, size_t i, orr_error *err);
  *     code = orr_pool_for(0, files, read_one, &job, &err);
@@ -38,7 +38,7 @@ typedef void (*orr_crew_work)(void *context, unsigned who, unsigned members);
 
 orr_crew *orr_crew_create(unsigned members,
                           orr_crew_work work,
-                          void *context); /* NULL: no memory */
+                          void *context); /* NULL: out of memory */
 void orr_crew_run(orr_crew *c);
 void orr_crew_destroy(orr_crew *c); /* NULL is fine */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.c - one pointer per thread, which pool.c hands on to the threads that it starts; and a thread
- * that watches limits. */
+/* stop.c - one pointer per thread, which pool.c passes on to the threads it starts; and a thread
+ * that enforces limits. */
 #include "stop.h"
 
 #include <pthread.h>
@@ -40,7 +40,7 @@ struct orr_guard {
     void *context;
 };
 
-/* Bytes of the process that are in memory; 0: not known. */
+/* Resident bytes of the process; 0: unknown. */
 static uint64_t memory_now(void)
 {
     FILE *f = fopen("/proc/self/statm", "re");
@@ -141,8 +141,7 @@ orr_code orr_guard_start(double seconds,
         orr_free(g);
         return orr_no_memory(err);
     }
-    /* What is too much already is seen at once: short work may be over before a thread has
-     * looked. */
+    /* A limit exceeded already is seen at once: short work may end before the thread checks. */
     if (bytes && memory_now() > bytes) {
         g->reached = ORR_GUARD_MEMORY;
         g->is_over = true;

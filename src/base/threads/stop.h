@@ -17,9 +17,9 @@
 
 #include "base/memory/memory.h"
 
-/* Of a library that is loaded late, variables of a thread are allocated at its first use of one,
- * and glibc ends the process where that fails: initial-exec gives them their place at once.  A few
- * bytes may be so. */
+/* In a library loaded with dlopen, thread-local variables are allocated on first use, and glibc
+ * aborts if that fails; initial-exec allocates them when the thread starts.  The static reserve is
+ * enough for a few bytes. */
 #define ORR_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) _Thread_local
 extern ORR_THREAD_LOCAL const int *orr__stop_flag;
 
@@ -48,7 +48,7 @@ typedef enum orr_guard_limit {
 
 typedef struct orr_guard orr_guard;
 
-/* Zero: no limit; without any *out is NULL.  `stop` is called once, from another thread. */
+/* Zero: no limit; without any, *out is NULL.  `stop` is called once, from another thread. */
 orr_code orr_guard_start(double seconds,
                          uint64_t bytes,
                          void (*stop)(void *context),
