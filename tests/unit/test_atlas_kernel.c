@@ -30,6 +30,7 @@ TEST(test_atlas_kernel__text_reads_back_the_same)
         "activation bf16 m=1048576 silu backward gated strided",
         "embedding bf16 m=8192 n=4096 k=128256",
         "elementwise fp32 read=4096 write=4096 strided",
+        "elementwise bf16 read=4096 write=2048 dims=3 strided turned cast",
         "dropout bf16 m=4096",
         "copy bf16 write=4096 h2d",
         "fill bf16 write=4096 count=3",

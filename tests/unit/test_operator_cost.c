@@ -695,9 +695,19 @@ TEST(test_operator_cost__kernels_of_passes_know_the_order_of_operands)
     check_kernels("aten.add.Tensor", "64x32:2 64x32:2 > 64x32:2",
                   "elementwise bf16 read=8192 write=4096");
     check_kernels("aten.add.Tensor", "64x32:2@1x64 64x32:2 > 64x32:2",
-                  "elementwise bf16 read=8192 write=4096 strided");
+                  "elementwise bf16 read=8192 write=4096 dims=2 strided turned");
     check_kernels("aten.mul.Tensor", "64x32:2 32:2 > 64x32:2",
-                  "elementwise bf16 read=4160 write=4096 strided");
+                  "elementwise bf16 read=4160 write=4096 dims=2 strided");
+    /* By hand: inside each other lie 32, heads, tokens and sequences; the angles, which all heads
+     * and sequences share, keep them apart. */
+    check_kernels("aten.mul.Tensor",
+                  "2x8x16x32:2@4096x32x256x1 16x32:2 > 2x8x16x32:2@4096x32x256x1",
+                  "elementwise bf16 read=17408 write=16384 dims=4 strided");
+    /* Halves of rows: one gap behind each. */
+    check_kernels("aten.mul.Tensor", "4x16x32:2@1024x64x1 4x16x32:2@1024x64x1 > 4x16x32:2",
+                  "elementwise bf16 read=8192 write=4096 dims=2 strided");
+    check_kernels("aten.add.Tensor", "64x32:4 64x32:2 > 64x32:4",
+                  "elementwise fp32 read=12288 write=8192 dims=1 strided cast");
     check_kernels("aten.sum.dim_IntList", "64x32:2 > 1x32:2", "reduce bf16 m=64 n=32 rows");
     check_kernels("aten.sum.dim_IntList", "64x32:2 > 64x1:2", "reduce bf16 m=64 n=32 columns");
     check_kernels("aten.cumsum.default", "4096x8:4 > 4096x8:8", "scan fp64 m=4096 n=8 columns");
@@ -705,12 +715,13 @@ TEST(test_operator_cost__kernels_of_passes_know_the_order_of_operands)
     check_kernels("aten.sum.dim_IntList", "4x96x8x8:4@6144x1x768x96 > 1x96x1x1:4",
                   "reduce fp32 m=256 n=96 rows");
     check_kernels("aten._to_copy.default", "64x32:2 > 64x32:4",
-                  "copy fp32 read=4096 write=8192 strided");
-    check_kernels("aten._to_copy.default", "64x32:4 > 64x32:2", "copy fp32 read=8192 write=4096");
+                  "copy fp32 read=4096 write=8192 dims=1 strided cast");
+    check_kernels("aten._to_copy.default", "64x32:4 > 64x32:2",
+                  "copy bf16 read=8192 write=4096 cast");
     /* A layer norm under autocast, captured on a CPU: 32 bits on a GPU. */
     check_kernels("aten.native_layer_norm.default", "64x32:2 32:4 32:4 > 64x32:2 64x1:4 64x1:4",
-                  "copy fp32 read=4096 write=8192 strided; norm fp32 m=64 n=32 layer; copy bf16 "
-                  "read=8192 write=4096");
+                  "copy fp32 read=4096 write=8192 dims=1 strided cast; norm fp32 m=64 n=32 layer; "
+                  "copy bf16 read=8192 write=4096 cast");
     check_kernels("aten.native_layer_norm.default", "64x32:2 32:2 32:2 > 64x32:2 64x1:4 64x1:4",
                   "norm bf16 m=64 n=32 layer");
     /* Counters of blocks are zeroed from 1,793 rows on. */

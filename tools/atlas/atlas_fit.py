@@ -19,10 +19,12 @@ from scipy.spatial import cKDTree
 import atlas_attention
 import atlas_memory
 import atlas_rows
-from atlas_model import (ATTENTION_HIGH, ATTENTION_LOW, ATTENTION_START, CHIPS, DECODE_HIGH, DECODE_LOW, DECODE_START, EXPERTS_HIGH,
-                         EXPERTS_LOW, EXPERTS_START, GEMM_HIGH, GEMM_LOW, GEMM_START, MEMORY_HIGH, MEMORY_LOW, MEMORY_START, OPTIMIZER_HIGH, OPTIMIZER_LOW,
-                         OPTIMIZER_START, TYPES, attention_base, decode_base, errors, experts_base, fill_holes, fit_constants, gemm_base,
-                         interpolate, memory_base, optimizer_base, smooth_grid)
+from atlas_model import (ATTENTION_HIGH, ATTENTION_LOW, ATTENTION_START, CHIPS, CONV_HIGH, CONV_LOW, CONV_START, DECODE_HIGH, DECODE_LOW,
+                         DECODE_START, EXPERTS_HIGH, EXPERTS_LOW, EXPERTS_START, GEMM_HIGH, GEMM_LOW, GEMM_START, MEMORY_HIGH, MEMORY_LOW,
+                         MEMORY_START, OPTIMIZER_HIGH, OPTIMIZER_LOW, OPTIMIZER_START, OWN_ATTENTION_HIGH, OWN_ATTENTION_LOW,
+                         OWN_ATTENTION_START, OWN_HIGH, OWN_LOW, OWN_START, PASS_HIGH, PASS_LOW, PASS_START, TYPES, attention_base, conv_base,
+                         decode_base, errors, experts_base, fill_holes, fit_constants, gemm_base, interpolate, memory_base, optimizer_base,
+                         own_attention_base, own_gemm_base, pass_base, smooth_grid)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHIP_NUMBER = {name: i for i, name in enumerate(["h200", "h100", "a100", "b200", "gb200", "b300", "gb300", "l40s", "rtx-pro-6000", "b60"])}
@@ -177,6 +179,12 @@ def product_base(chip, kind, rows, p):
     return gemm_base(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], left, right, out, units, peak, rate, p)
 
 
+def own_base(kind, rows, p):
+    """Of products that are our own rows, with the tiles that their kernels have."""
+    units, peak, rate, left, right, out = figures("h200", kind)
+    return own_gemm_base(*rows.T, left, right, out, units, peak, rate, CHIPS["h200"][3] * 1e6, p)
+
+
 # Public products of these types begin with the left factor in 16 bits: to look for its largest, to scale it and to cast it takes
 # so many us, and us for a million numbers.
 QUANTISED = ("fp8", "fp8_block", "nvfp4")
@@ -289,7 +297,7 @@ def axis_over(values, spacing=1.0):
     return np.arange(low, high + spacing / 2, spacing)
 
 
-OWN_ALIGNED = 4  # of GEMM_OWN, with the variant; below are odd and even rows, warm and cold
+OWN_ALIGNED, OWN_COLD = 4, 12  # of GEMM_OWN, with the variant; below are odd and even rows, warm and cold
 
 
 def fit_our_products(table, only_aligned=False):
@@ -305,7 +313,6 @@ def fit_our_products(table, only_aligned=False):
     families = np.array([r["family"] for r in bf16])
     fold = folds_of(families)
     weight = np.where(step, 8.0, 1.0)
-    usable = aligned & np.isfinite(warm)
 
     def left_out(log_time, usable, prior):
         """What rows miss by of what those of other folds say; prior: from rows that are not left out."""
@@ -318,57 +325,51 @@ def fit_our_products(table, only_aligned=False):
                 predicted[out] = base[out] + interpolate(COARSE, grid, points[out])
         return log_time - predicted
 
-    def own_constants(train):
+    def own_constants(log_time, train):
         index = np.flatnonzero(train)
-        return fit_constants(lambda p, i: product_base("h200", "bf16", sizes[index[i]], p), GEMM_START, GEMM_LOW, GEMM_HIGH, np.log(warm[index]))
+        return fit_constants(lambda p, i: own_base("bf16", sizes[index[i]], p), OWN_START, OWN_LOW, OWN_HIGH, log_time[index])
 
-    def own_base(p):
-        return 0.5 * (np.log(product_base("h200", "bf16", sizes, p)) + prior(sizes))
+    def mean_base(p):
+        return 0.5 * (np.log(own_base("bf16", sizes, p)) + prior(sizes))
 
-    # Warm ones have a base of their own beside the public products, which are another library's choice of kernels: the mean of both
-    # misses least at the 90th percentile of all (public 15.4, own 14.8, mean 14.0 %), if not inside steps (4.2, 3.2 and 3.4 %).
-    miss = left_out(np.log(warm), usable, lambda train: own_base(own_constants(train)))
-    table.say("h200", "bf16", "products, isolated", miss[usable & ~step])
-    table.say("h200", "bf16", "products, in steps", miss[usable & step])
-    far = distance(COARSE, points[usable])
+    # They have a base of their own beside the public products, which are another library's choice of kernels: the mean of both
+    # misses least at the 90th percentile (warm: public 15.4, own 14.6, mean 13.7 %; cold: 16.5, 15.6, 15.0 %).
     names = {v: "/".join(filter(None, k)) for k, v in VARIANTS.items()}
-    p = own_constants(usable)
-    for v, grid in fit_variants(points, variant, np.nan_to_num(np.log(warm) - own_base(p)), weight, usable).items():
-        bounds = interval(miss[usable & (variant == v)])
-        table.say("h200", "bf16", "  " + names[v], miss[usable & (variant == v)], inside(miss[usable & (variant == v)], *bounds))
-        table.add(("h200", GEMM_OWN, "bf16", OWN_ALIGNED + int(v)), p, COARSE, grid, *bounds, int((usable & (variant == v)).sum()), far)
+    for is_cold, log_time in ((False, np.log(warm)), (True, np.log(cold))):
+        usable = aligned & np.isfinite(log_time)
+        far = distance(COARSE, points[usable])
+        miss = left_out(log_time, usable, lambda train: mean_base(own_constants(log_time, train)))
+        if is_cold:
+            table.say("h200", "bf16", "products, cold", miss[usable], inside(miss[usable], *interval(miss[usable])))
+        else:
+            table.say("h200", "bf16", "products, isolated", miss[usable & ~step])
+            table.say("h200", "bf16", "products, in steps", miss[usable & step])
+        p = own_constants(log_time, usable)
+        for v, grid in fit_variants(points, variant, np.nan_to_num(log_time - mean_base(p)), weight, usable).items():
+            rows_of = usable & (variant == v)
+            bounds = interval(miss[rows_of])
+            if not is_cold:
+                table.say("h200", "bf16", "  " + names[v], miss[rows_of], inside(miss[rows_of], *bounds))
+            table.add(("h200", GEMM_OWN, "bf16", (OWN_COLD if is_cold else OWN_ALIGNED) + int(v)), p, COARSE, grid, *bounds, int(rows_of.sum()), far)
     if only_aligned:
         return
-    # Other chips take what variants add to the public products.
-    y0 = np.nan_to_num(np.log(warm) - prior(sizes))
-    miss = left_out(np.log(warm), usable, lambda train: prior(sizes))
-    for v, grid in fit_variants(points, variant, y0, weight, usable).items():
-        table.add(("h200", GEMM_VARIANT, "bf16", int(v)), [], COARSE, grid, *interval(miss[usable & (variant == v)]),
-                  int((usable & (variant == v)).sum()), far)
+    # Other chips take what variants, and cold caches, add to the public products.
+    for group, log_time in ((GEMM_VARIANT, np.log(warm)), (GEMM_COLD, np.log(cold))):
+        usable = aligned & np.isfinite(log_time)
+        far = distance(COARSE, points[usable])
+        miss = left_out(log_time, usable, lambda train: prior(sizes))
+        for v, grid in fit_variants(points, variant, np.nan_to_num(log_time - prior(sizes)), weight, usable).items():
+            rows_of = usable & (variant == v)
+            table.add(("h200", group, "bf16", int(v)), [], COARSE, grid, *interval(miss[rows_of]), int(rows_of.sum()), far)
     # unaligned: a base of their own for rows of odd and of even numbers of elements
     even = np.array([atlas_rows.alignment(r) > 1 for r in bf16])
-    for number, some in ((0, ~even), (2, even)):
-        odd = ~aligned & np.isfinite(warm) & some
-        index = np.flatnonzero(odd)
-        fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", number), "products, %s rows" % ("even" if number else "odd"),
-                      lambda p, i, index=index: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
-                      np.log(warm[odd]), families[odd], weight[odd], COARSE, 0.1)
-    # cold: fitted as warm ones are
-    usable = aligned & np.isfinite(cold)
-    y0 = np.nan_to_num(np.log(cold) - prior(sizes))
-    miss = left_out(np.log(cold), usable, lambda train: prior(sizes))
-    bounds = interval(miss[usable])
-    table.say("h200", "bf16", "products, cold", miss[usable], inside(miss[usable], *bounds))
-    for v, grid in fit_variants(points, variant, y0, weight, usable).items():
-        table.add(("h200", GEMM_COLD, "bf16", int(v)), [], COARSE, grid, *interval(miss[usable & (variant == v)]),
-                  int((usable & (variant == v)).sum()), far)
-    for number, some in ((1, ~even), (3, even)):
-        odd = ~aligned & np.isfinite(cold) & some
+    for number, some, us in ((0, ~even, warm), (1, ~even, cold), (2, even, warm), (3, even, cold)):
+        odd = ~aligned & np.isfinite(us) & some
         index = np.flatnonzero(odd)
         if len(index) >= 3:
-            fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", number), "products, %s rows, cold" % ("even" if number > 1 else "odd"),
-                          lambda p, i, index=index: product_base("h200", "bf16", sizes[index][i], p), GEMM_START, GEMM_LOW, GEMM_HIGH, points[odd],
-                          np.log(cold[odd]), families[odd], weight[odd], COARSE, 0.1)
+            fit_scattered(table, "h200", ("h200", GEMM_OWN, "bf16", number), "products, %s rows%s" % ("even" if number > 1 else "odd", ", cold" if number % 2 else ""),
+                          lambda p, i, index=index: own_base("bf16", sizes[index][i], p), OWN_START, OWN_LOW, OWN_HIGH, points[odd],
+                          np.log(us[odd]), families[odd], weight[odd], COARSE, 2.0)
     # the other types, and batches
     for kind in ("fp32", "tf32", "fp8"):
         fit_our_type(table, kind, rows)
@@ -384,8 +385,10 @@ def fit_our_type(table, kind, rows):
     some = [r for r in rows if r["type"] == kind and not r["batched"] and np.isfinite(r["warm"])]
     s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
     # the public products in 8 bits include quantising; ours do not
-    key = ("h200", GEMM_OWN if kind == "fp8" else GEMM, kind, 0)
-    fit_scattered(table, "h200", key, "products", lambda p, i: product_base("h200", kind, s[i], p), GEMM_START, GEMM_LOW, GEMM_HIGH,
+    is_own = kind == "fp8"
+    fit_scattered(table, "h200", ("h200", GEMM_OWN if is_own else GEMM, kind, 0), "products",
+                  lambda p, i: own_base(kind, s[i], p) if is_own else product_base("h200", kind, s[i], p),
+                  *((OWN_START, OWN_LOW, OWN_HIGH) if is_own else (GEMM_START, GEMM_LOW, GEMM_HIGH)),
                   np.log2(s[:, 1:]), np.log([r["warm"] for r in some]), np.array([r["family"] for r in some]), np.ones(len(some)), COARSE, 0.5)
 
 
@@ -433,15 +436,19 @@ def fit_memory(table):
                 axes = [axis_over(points[:, 0]), axis_over(points[:, 1], 0.5)]
 
             optimizer = not by_rows and variant in (24, 25, 26)
+            layout = [] if by_rows else [np.array([r[key] for r in some]) for key in ("dims", "turned", "cast")]
 
             def function(p, i):
                 if optimizer:
                     return optimizer_base(total[i], m[i], n[i], rate * 1e3, p)
-                return memory_base(total[i], elements[i], m[i] if by_rows else np.zeros(len(m))[i], n[i], units, rate * 1e3, cache * 1e6, p)
+                if by_rows:
+                    return memory_base(total[i], elements[i], m[i], n[i], units, rate * 1e3, cache * 1e6, p)
+                return pass_base(total[i], elements[i], *(x[i] for x in layout), rate * 1e3, cache * 1e6, p)
 
             weight = np.where(step, 1.5, 1.0)
             fit_scattered(table, "h200", ("h200", group, kind, variant + (128 if cold else 0)), name + (", cold" if cold else ""), function,
-                          *((OPTIMIZER_START, OPTIMIZER_LOW, OPTIMIZER_HIGH) if optimizer else (MEMORY_START, MEMORY_LOW, MEMORY_HIGH)), points, log_time, families, weight, axes, 1.0 if optimizer else 0.3, step=step)
+                          *((OPTIMIZER_START, OPTIMIZER_LOW, OPTIMIZER_HIGH) if optimizer else (MEMORY_START, MEMORY_LOW, MEMORY_HIGH) if by_rows
+                            else (PASS_START, PASS_LOW, PASS_HIGH)), points, log_time, families, weight, axes, 1.0 if optimizer else 0.3, step=step)
 
 
 def fit_attention(table, chip):
@@ -509,13 +516,13 @@ def fit_our_attention(table):
             families = np.array([r["family"] for r in some])
 
             def function(p, i, column=column):
-                return attention_base(*(column[key][i] for key in ("batch", "heads", "group", "head", "q", "kv", "causal", "backward")), units,
-                                      peak * 1e6, rate * 1e3, p)
+                return own_attention_base(*(column[key][i] for key in ("batch", "heads", "group", "head", "q", "kv", "causal", "backward")), units,
+                                          peak * 1e6, rate * 1e3, p)
 
             for cold in (False, True):
                 variant = atlas_attention.bucket(head) + (atlas_attention.BACKWARD if back else 0) + (atlas_attention.COLD if cold else 0)
                 fit_scattered(table, "h200", ("h200", ATTENTION, "bf16", variant), "our attention %s%d%s" % ("backward " if back else "", head, ", cold" if cold else ""),
-                              function, ATTENTION_START, ATTENTION_LOW, ATTENTION_HIGH, points, np.log(column["cold" if cold else "warm"]), families,
+                              function, OWN_ATTENTION_START, OWN_ATTENTION_LOW, OWN_ATTENTION_HIGH, points, np.log(column["cold" if cold else "warm"]), families,
                               np.where(step, 2.0, 1.0), axes, [0.1, 0.1, 0.3, 0.3], 1e-2, step=None if cold else step)
     for head in (64, 128):
         some = [r for r in atlas_attention.our_decode() if r["head"] == head]
@@ -559,32 +566,25 @@ def conv_rows():
     return out
 
 
-def conv_base(column, i, p):
-    units, peak, rate, left, right, out = figures("h200", "bf16")
-    batch, inner, outer, side, window, stride, groups = (column[key][i] for key in ("batch", "k", "n", "side", "window", "stride", "groups"))
-    pixels = batch * np.ceil(side / stride) ** 2
-    inner, outer, window = inner / groups, outer / groups, window**2
-
-    def product(m, n, k):
-        return gemm_base(groups, m, n, k, left, right, out, units, peak, rate, p)
-
-    forward = product(pixels, outer, inner * window)
-    weights = product(outer, inner * window, pixels)
-    inputs = np.where(inner % 8 == 0, product(batch * side**2, inner, outer * window), 0)
-    return np.where(column["backward"][i] > 0, weights + inputs, forward)
-
-
 def fit_conv(table):
+    units, peak, rate, cache = CHIPS["h200"]
+    sizes = ("batch", "k", "n", "side", "window", "stride", "groups", "backward")
     for variant in range(4):
         some = [r for r in conv_rows() if r["backward"] == bool(variant % 2) and (r["k"] // r["groups"] % 8 != 0) == (variant > 1) and np.isfinite(r["warm"])]
-        column = {key: np.array([float(r[key]) for r in some]) for key in ("batch", "k", "n", "side", "window", "stride", "groups", "backward", "warm")}
+        column = {key: np.array([float(r[key]) for r in some]) for key in sizes + ("warm",)}
         pixels = column["batch"] * np.ceil(column["side"] / column["stride"]) ** 2
-        points = np.column_stack([np.log2(pixels), np.log2(column["n"] / column["groups"]), np.log2(column["k"] / column["groups"] * column["window"] ** 2)])
-        axes = [axis_over(points[:, j], 2.0) for j in range(3)]
+        # plain products, windows, and strides are other kernels
+        manner = np.where(column["stride"] > 1, 2.0, np.where(column["window"] > 1, 1.0, 0.0))
+        points = np.column_stack([np.log2(pixels), np.log2(column["n"] / column["groups"]), np.log2(column["k"] / column["groups"] * column["window"] ** 2), manner])
+        axes = [axis_over(points[:, j], 2.0) for j in range(3)] + [np.array([0.0, 1.0, 2.0])]
         families = np.array([r["family"] for r in some])
         step = np.array([r["step"] for r in some])
+
+        def function(p, i, column=column):
+            return conv_base(*(column[key][i] for key in sizes), units, peak * 1e6, rate * 1e3, cache * 1e6, p)
+
         fit_scattered(table, "h200", ("h200", CONV, "bf16", variant), "convolution%s%s" % (" backward" if variant % 2 else "", ", few channels" if variant > 1 else ""),
-                      lambda p, i, column=column: conv_base(column, i, p), GEMM_START, GEMM_LOW, GEMM_HIGH, points, np.log(column["warm"]), families,
+                      function, CONV_START, CONV_LOW, CONV_HIGH, points, np.log(column["warm"]), families,
                       np.where(step, 2.0, 1.0), axes, 0.2, 0.02, step=step)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels that memory holds up: our rows, each with the class it belongs to, its sizes and its bytes.
 
-A row is a dict: group, variant, type, m, n (rows and width, or elements and 1), bytes, elements, warm, cold, family, step."""
+A row is a dict: group, variant, type, m, n (rows and width, or elements and 1), bytes, elements, warm, cold, family, step; of passes that work
+an index out for each element also dims, turned and cast (layout_of)."""
 
 import numpy as np
 
@@ -43,9 +44,10 @@ def by_rows(name, kind, m, n, warm, cold, family, step, extra=0.0):
             "elements": float(m * n), "warm": warm, "cold": cold, "family": family, "step": step}
 
 
-def by_bytes(name, kind, elements, total, warm, cold, family, step, n=1.0):
+def by_bytes(name, kind, elements, total, warm, cold, family, step, n=1.0, layout=(1, False, False)):
     return {"group": BYTES, "variant": BY_BYTES[name], "name": name, "type": kind, "m": float(elements), "n": float(n), "bytes": float(total),
-            "elements": float(elements), "warm": warm, "cold": cold, "family": family, "step": step}
+            "elements": float(elements), "warm": warm, "cold": cold, "family": family, "step": step,
+            **dict(zip(("dims", "turned", "cast"), map(float, layout)))}
 
 
 def isolated():
@@ -82,7 +84,7 @@ def isolated():
         elif op in ("transpose", "permute", "masked_fill", "slice_copy"):
             n = r["_t"] * r["_h"] if "_t" in r else r["_b"] * r["_s"] * r["_h"] * r["_d"]
             if op == "permute":
-                out.append(by_bytes("copy strided", kind, n, n * size * 2, *rest))
+                out.append(by_bytes("copy strided", kind, n, n * size * 2, *rest, layout=(4, False, False)))
         elif op in ("swiglu_fwd", "swiglu_bwd"):
             back = op.endswith("bwd")
             n = r["_t"] * r["_h"]
@@ -90,7 +92,7 @@ def isolated():
         elif op == "dropout":
             out.append(by_bytes("dropout", kind, r["_n"], r["_n"] * (2 * size + 1), *rest))
         elif op == "to_fp32":
-            out.append(by_bytes("elementwise strided", "bf16", r["_n"], r["_n"] * 6, *rest))
+            out.append(by_bytes("copy strided", "fp32", r["_n"], r["_n"] * 6, *rest, layout=(1, False, True)))
         elif op == "rope":
             n = r["_b"] * r["_s"] * r["_h"] * r["_d"]
             out.append(by_bytes("rope", kind, n, n * 2 * size, *rest))
@@ -117,6 +119,32 @@ def order_of(shape, stride):
         expected = x * s
     steps = [x for _, x in sides]
     return "dense" if steps == sorted(steps, reverse=True) else "turned " + str(sorted(range(len(steps)), key=lambda i: -steps[i]))
+
+
+def layout_of(tensors, in_place):
+    """What one element costs when its place is worked out for every operand: dimensions that are left when neighbours which lie behind
+    each other in all operands are one; whether the elements of an operand lie apart along the first of them; whether types differ.
+    tensors: (shape, strides, type); in_place: the first is the result, else it is laid out as the largest."""
+    rank = max(len(s) for s, _, _ in tensors)
+    padded = [([1] * (rank - len(s)) + list(s), [0] * (rank - len(s)) + list(x)) for s, x, _ in tensors]
+    shape = [max(s[d] for s, _ in padded) for d in range(rank)]
+    strides = [[0 if s[d] == 1 else x[d] for d in range(rank)] for s, x in padded]
+    if not in_place:
+        like = padded[max(range(len(padded)), key=lambda i: int(np.prod(padded[i][0])))][1]
+        result, step = [0] * rank, 1
+        for d in sorted(range(rank), key=lambda d: (like[d], -d)):
+            result[d] = step
+            step *= shape[d]
+        strides.insert(0, result)
+    left = []  # (strides behind the last element, strides)
+    for d in sorted((d for d in range(rank) if shape[d] > 1), key=lambda d: [x[d] for x in strides]):
+        own = [x[d] for x in strides]
+        behind = [x * shape[d] for x in own]
+        if left and left[-1][0] == own:
+            left[-1][0] = behind
+        else:
+            left.append([behind, own])
+    return max(1, len(left)), bool(left) and any(x > 1 for x in left[0][1]), len({t for _, _, t in tensors}) > 1
 
 
 POINT = {"mul": "elementwise", "add": "elementwise", "sub": "elementwise", "div": "elementwise", "neg": "elementwise", "add_": "elementwise",
@@ -223,7 +251,7 @@ def in_steps():
             name = POINT[op]
             if not whole or up or mixed:
                 name = "copy strided" if name == "copy" else "elementwise strided"
-            out.append(by_bytes(name, kind if name != "copy" else "bf16", elements, total, *rest))
+            out.append(by_bytes(name, kind if name != "copy" else "bf16", elements, total, *rest, layout=layout_of(tensors, op in IN_PLACE)))
     return out
 
 

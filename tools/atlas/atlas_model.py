@@ -56,6 +56,72 @@ def gemm_base(batch, m, n, k, left, right, out, units, peak, rate, p):
     return p[0] + soft_max(best, memory)
 
 
+def through_cache(total, rate, cache, part, more):
+    """Of bytes that lie in the cache up to its size, and beyond it in memory."""
+    share = total / (0.7 * cache)
+    return total / (rate * (part + more / (1 + share * share)))
+
+
+# Tiles as the names of cuBLAS's and cuDNN's kernels on Hopper have them; what one takes follows from three constants.
+OWN_TILES = ((256, 128), (128, 256), (320, 128), (128, 320), (192, 192), (192, 128), (128, 192), (128, 128), (128, 64), (64, 128), (64, 64),
+             (64, 32), (32, 64), (64, 16), (16, 64), (64, 8), (8, 64))
+CONV_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (256, 64), (64, 64), (64, 32), (32, 64))
+
+
+def tiles_us(batch, m, n, k, left, right, units, peak, rate, tiles, p):
+    """p: us per tile, us to split, ns per 64 of k, efficiency of the arithmetic, GB/s that a unit loads factors at.  Arithmetic is done on 64
+    rows or columns at least."""
+    best = np.full(np.shape(m), 1e30)
+    for tm, tn in tiles:
+        count = batch * np.ceil(m / tm) * np.ceil(n / tn)
+        flops = 2.0 * min(tm, tn) * max(tm, tn, 64)
+        work = soft_max(flops / (peak / units * p[3]), (left * tm + right * tn) / (p[4] * 1e3)) + p[2] * 1e-3 / 64
+        best = np.minimum(best, np.ceil(count / units) * (work * k + p[0]))
+        parts = np.minimum(np.floor(units / count), np.floor(k / 256))
+        safe = np.maximum(parts, 2)
+        split = np.ceil(count * safe / units) * (work * k / safe + p[0]) + p[1] + 4 * batch * m * n * safe / rate
+        best = np.where(parts >= 2, np.minimum(best, split), best)
+    return best
+
+
+OWN_START = [1.5, 0.75, 1.0, 0.5, 1.0, 2.0, 0.5, 0.85, 150.0]
+OWN_LOW = [0.3, 0.2, 0.05, 0.01, 0.05, 0.1, 0.01, 0.02, 0.5]
+OWN_HIGH = [12, 1.5, 12, 3.0, 40.0, 60.0, 60.0, 1.25, 1e4]
+
+
+def own_gemm_base(batch, m, n, k, left, right, out, units, peak, rate, cache, p):
+    """p: launch us, part of the memory's rate, its latency us, more of the rate while the cache holds all, then as tiles_us has it."""
+    total = batch * (left * m * k + right * n * k + out * m * n)
+    memory = through_cache(total, rate, cache, p[1], p[3]) + p[2]
+    return p[0] + soft_max(tiles_us(batch, m, n, k, left, right, units, peak, rate, OWN_TILES, p[4:]), memory)
+
+
+CONV_START = [3.0, 0.75, 1.0, 0.3] + [1.0, 2.0, 0.5, 0.8, 150.0] + [1.2, 1.2, 1.2]
+CONV_LOW = [0.5, 0.1, 0.05, 0.01] + [0.05, 0.1, 0.01, 0.05, 5.0] + [0.5, 0.3, 0.3]
+CONV_HIGH = [30, 1.5, 12, 3.0] + [40.0, 60.0, 60.0, 1.25, 1e4] + [10.0, 10.0, 20.0]
+
+
+def conv_base(batch, inner, outer, side, window, stride, groups, backward, units, peak, rate, cache, p):
+    """Products of pixels by the channels of a window, in which an image is read once, not once for each place of the window; backward one
+    for the weights and one for the input, which has as much to do as forward, whatever the stride.  p: as of own_gemm_base, then how many
+    times as long arithmetic takes with a window, with a stride, and with a stride and no window."""
+    inner, outer, places = inner / groups, outer / groups, window**2
+    pixels, whole = batch * np.ceil(side / stride) ** 2, batch * side**2
+    times = np.where(window > 1, p[9], 1) * np.where(stride > 1, p[10], 1) * np.where((stride > 1) & (window == 1), p[11], 1)
+    read, written, weights = 2 * groups * inner * whole, 2 * groups * outer * pixels, 2 * groups * inner * outer * places
+
+    def product(m, n, k, total):
+        work = tiles_us(groups, m, n, k, 2, 2, units, peak, rate, CONV_TILES, p[4:])
+        return p[0] + soft_max(work * times, through_cache(total, rate, cache, p[1], p[3]) + p[2])
+
+    seen = np.where((window == 1) & (stride > 1), read / stride**2, read)
+    forward = product(pixels, outer, inner * places, seen + written + weights)
+    everything = read + written + weights
+    of_weights = product(outer, inner * places, pixels, everything)
+    of_input = np.where(inner % 8 == 0, product(whole, inner, outer * places / stride**2, everything), 0)
+    return np.where(backward > 0, of_weights + of_input, forward)
+
+
 def fit_constants(function, start, low, high, log_time, weight=None, most=4000, seed=1):
     """function(p, rows) -> us of the chosen rows; returns the constants."""
     rng = np.random.default_rng(seed)
@@ -76,11 +142,22 @@ MEMORY_HIGH = [60, 1.0, 3.0, 2000, 400]
 
 def memory_base(total, elements, rows, width, units, rate, cache, p):
     """p: launch us, part of the memory's rate, more of it while the cache holds all, us per million elements, ns per element
-    of a row that one block walks along.  total, cache: bytes; rows 0: no rows."""
-    share = total / (0.7 * cache)
-    memory = total / (rate * (p[1] + p[2] / (1 + share * share)))
-    walk = np.where(rows > 0, np.ceil(rows / (4 * units)) * width * p[4] * 1e-3, 0)
+    of a row that one block walks along.  total, cache: bytes."""
+    memory = through_cache(total, rate, cache, p[1], p[2])
+    walk = np.ceil(rows / (4 * units)) * width * p[4] * 1e-3
     return p[0] + soft_max(soft_max(memory, elements * p[3] * 1e-6), walk)
+
+
+PASS_START = [2.0, 0.75, 0.5, 1.0, 0.2, 0.5, 0.5]
+PASS_LOW = [0.8, 0.03, 0.02, 0.002, 0.001, 0.001, 0.001]
+PASS_HIGH = [60, 1.0, 3.0, 2000, 100, 100, 100]
+
+
+def pass_base(total, elements, dims, turned, cast, rate, cache, p):
+    """p: as of memory_base, but us per million elements for each dimension beyond the first, where elements of an operand lie apart,
+    and where types differ."""
+    each = p[3] + p[4] * (dims - 1) + p[5] * turned + p[6] * cast
+    return p[0] + soft_max(through_cache(total, rate, cache, p[1], p[2]), elements * each * 1e-6)
 
 
 ATTENTION_START = [4.0, 0.7, 1.0, 0.5, 0.6]
@@ -100,6 +177,25 @@ def attention_base(batch, heads, group, head, q, kv, causal, backward, units, pe
     mean = flops * (128 * np.ceil(q / 128) / q) / blocks / one + p[2]
     longest = 4 * 128 * kv * head * times / one + p[2]
     compute = soft_max(mean * blocks / units, longest) + p[3] * mean
+    return p[0] + soft_max(compute, moved / (rate * p[1]))
+
+
+OWN_ATTENTION_START = [4.0, 0.7, 1.0, 0.5, 0.6, 5.0]
+OWN_ATTENTION_LOW = [0.5, 0.05, 0.02, 0.01, 0.03, 0.01]
+OWN_ATTENTION_HIGH = [60, 1.5, 60, 10, 1.5, 2000]
+
+
+def own_attention_base(batch, heads, group, head, q, kv, causal, backward, units, peak, rate, p):
+    """Blocks of 128 queries (backward 64) go along tiles of 128 keys; heads are filled up to whole 64.  p: launch us, part of the memory's
+    rate, us per block, of a block for the last wave, efficiency, ns per tile."""
+    times, side = np.where(backward > 0, 2.5, 1.0), np.where(backward > 0, 64.0, 128.0)
+    rows, columns = np.ceil(q / side), np.ceil(kv / 128)
+    before = np.maximum(kv - q, 0) / 128
+    tiles = np.where(causal > 0, np.minimum(rows * before + side / 128 * rows * (rows + 1) / 2, rows * columns), rows * columns)
+    tile = 4 * side * 128 * 64 * np.ceil(head / 64) * times / (peak / units * p[4]) + p[5] * 1e-3
+    moved = 2 * batch * head * (q * heads * np.where(backward > 0, 4, 2) + 2 * kv * heads / group * np.where(backward > 0, 2, 1))
+    mean, longest = tile * tiles / rows + p[2], tile * columns + p[2]
+    compute = soft_max(mean * batch * heads * rows / units, longest) + p[3] * mean
     return p[0] + soft_max(compute, moved / (rate * p[1]))
 
 

@@ -43,17 +43,19 @@ typedef enum orr_kernel_kind {
     ORR_KERNEL_CROSS_ENTROPY, /* cross_entropy: m tokens, n vocabulary entries; backward */
     ORR_KERNEL_ACTIVATION,    /* activation: m results; gelu, silu or relu; gated, backward */
     ORR_KERNEL_EMBEDDING,     /* embedding: m tokens of width n, k vocabulary entries; backward */
-    ORR_KERNEL_ELEMENTWISE,   /* elementwise: read and write bytes; strided, scalar */
-    ORR_KERNEL_DROPOUT,       /* dropout: m elements; backward */
-    ORR_KERNEL_COPY,          /* copy: write bytes; strided, joined, cache; h2d, d2h: over a bus */
-    ORR_KERNEL_FILL,          /* fill: write bytes */
-    ORR_KERNEL_REDUCE,        /* reduce: m rows of n to one; rows, columns (m sums) or all */
-    ORR_KERNEL_GATHER,        /* gather: m rows of n by index; scatter; backward: accumulates */
-    ORR_KERNEL_ROPE,          /* rope: m rows of n elements; backward */
-    ORR_KERNEL_OPTIMIZER,     /* optimizer: m parameters in k tensors; fused, foreach, clip */
-    ORR_KERNEL_TOPK,          /* topk: m rows of n, of which topk are kept */
-    ORR_KERNEL_SORT,          /* sort: m elements */
-    ORR_KERNEL_SCAN,          /* scan: prefix sums along m rows of n; columns: down the rows */
+    /* elementwise: read and write bytes; strided, then dims, turned, cast */
+    ORR_KERNEL_ELEMENTWISE,
+    ORR_KERNEL_DROPOUT, /* dropout: m elements; backward */
+    /* copy: write bytes; strided, then dims, turned; cast, joined, cache; h2d, d2h: over a bus */
+    ORR_KERNEL_COPY,
+    ORR_KERNEL_FILL,      /* fill: write bytes */
+    ORR_KERNEL_REDUCE,    /* reduce: m rows of n to one; rows, columns (m sums) or all */
+    ORR_KERNEL_GATHER,    /* gather: m rows of n by index; scatter; backward: accumulates */
+    ORR_KERNEL_ROPE,      /* rope: m rows of n elements; backward */
+    ORR_KERNEL_OPTIMIZER, /* optimizer: m parameters in k tensors; fused, foreach, clip */
+    ORR_KERNEL_TOPK,      /* topk: m rows of n, of which topk are kept */
+    ORR_KERNEL_SORT,      /* sort: m elements */
+    ORR_KERNEL_SCAN,      /* scan: prefix sums along m rows of n; columns: down the rows */
     /* conv: batch images of k channels, side x side, to n channels; window, stride, groups;
      * backward: both gradients */
     ORR_KERNEL_CONV,
@@ -128,11 +130,16 @@ typedef struct orr_kernel {
     bool is_strided;
     bool accumulates; /* gemm: the result is accumulated into the output, in 32 bits */
     bool is_cold;     /* no operand is cached, as in isolated kernel benchmarks */
+    bool is_turned;   /* strided: neighbours in one operand are apart in another */
+    bool casts;       /* operands are of several types */
     uint64_t batch, m, n, k, groups, topk;
     uint64_t heads, kv_heads, head, head_v, q, kv;
     uint64_t read, write;          /* bytes */
     uint64_t side, window, stride; /* conv */
-    uint64_t count;                /* consecutive launches; 0: 1 */
+    /* strided: dimensions of the index, after merging those that are contiguous in all operands;
+     * 0: unknown */
+    uint64_t dims;
+    uint64_t count;  /* consecutive launches; 0: 1 */
     uint64_t pieces; /* gemm: split into this many parts on several streams, to overlap with the
                       * communication of its inputs or outputs; 0: 1 */
 } orr_kernel;

@@ -55,7 +55,7 @@ static bool is_same(const orr_kernel *a, const orr_kernel *b)
            a->is_backward == b->is_backward && a->is_causal == b->is_causal &&
            a->is_unfused == b->is_unfused && a->is_gated == b->is_gated &&
            a->is_strided == b->is_strided && a->accumulates == b->accumulates &&
-           a->is_cold == b->is_cold;
+           a->is_cold == b->is_cold && a->is_turned == b->is_turned && a->casts == b->casts;
 }
 
 static void add_text(llm_pen *p, const orr_kernel *k)
@@ -126,6 +126,17 @@ static void pass_over(llm_pen *p, uint64_t read, uint64_t write, bool is_strided
                                .read = read,
                                .write = write,
                                .is_strided = is_strided});
+}
+
+/* Operands lie in other orders: an index of so many dimensions for each number. */
+static void pass_along(llm_pen *p, uint64_t read, uint64_t write, uint64_t dims)
+{
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE,
+                           .type = type_between(p->g),
+                           .read = read,
+                           .write = write,
+                           .is_strided = true,
+                           .dims = dims});
 }
 
 /* So many numbers read and written, in the type between products. */
@@ -761,14 +772,15 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
         pass(p, is_gated ? 2 * n : n, n);
 }
 
-/* x * cos + cat(-x2, x1) * sin, operator by operator, on views of heads. */
+/* x * cos + cat(-x2, x1) * sin, operator by operator, on views of heads, which lie in another order
+ * than what cat makes. */
 static void rotate_eagerly(llm_pen *p, uint64_t bytes)
 {
+    pass_along(p, bytes, bytes, 4);
+    pass_along(p, bytes / 2, bytes / 2, 3);
     pass_over(p, bytes, bytes, true);
-    pass_over(p, bytes / 2, bytes / 2, true);
-    pass_over(p, bytes, bytes, true);
-    pass_over(p, bytes, bytes, true);
-    pass_over(p, 2 * bytes, bytes, true);
+    pass_along(p, bytes, bytes, 2);
+    pass_along(p, 2 * bytes, bytes, 4);
 }
 
 /* Halves are written into zero tensors, which are then added. */

@@ -5,7 +5,9 @@
 
 #include <orrery/lab/chip.h>
 
-enum { ATLAS_DIMS = 4, ATLAS_CONSTANTS = 20, ATLAS_BUCKETS = 64, ATLAS_TILES = 8 };
+enum { ATLAS_DIMS = 4, ATLAS_CONSTANTS = 20, ATLAS_BUCKETS = 64 };
+/* Kinds of tiles: of public products, of ours, of convolutions. */
+enum { ATLAS_TILES = 8, ATLAS_OWN_TILES = 17, ATLAS_CONV_TILES = 9 };
 
 /* One class of kernels on one chip, fitted together: the constants of its base model, and the
  * residuals on a grid of sizes (base 2 logarithms), as the logarithm of measured over base. */
@@ -25,7 +27,7 @@ typedef struct atlas_class {
     uint8_t before[ATLAS_DIMS][ATLAS_BUCKETS + 1]; /* the last node before a bucket */
     /* of a unit, for which the tiles were computed */
     double rate;
-    double tile[ATLAS_TILES];     /* products: us per k */
+    double tile[ATLAS_OWN_TILES]; /* products: us per k */
     double low_times, high_times; /* ends of the interval on another chip of the kind, as factors */
 } atlas_class;
 
@@ -56,8 +58,8 @@ typedef enum atlas_group {
     ATLAS_CONV,         /* variant: backward; log pixels, k, n */
 } atlas_group;
 
-/* Of ATLAS_GEMM_OWN: aligned products, with the variant added. */
-enum { ATLAS_ALIGNED = 4 };
+/* Of ATLAS_GEMM_OWN: aligned products, out of cold caches, with the variant added. */
+enum { ATLAS_ALIGNED = 4, ATLAS_ALIGNED_COLD = 12 };
 /* Added to the bucket of head sizes. */
 enum { ATLAS_BACKWARD = 16, ATLAS_PAGED = 32, ATLAS_ATTENTION_COLD = 64, ATLAS_MIXED = 128 };
 
@@ -94,17 +96,25 @@ double atlas_gemm_base(const orr_chip *chip,
                        const orr_kernel *k,
                        const orr_kernel_work *w,
                        const atlas_class *c);
+/* Classes of ATLAS_GEMM_OWN. */
+double atlas_own_base(const orr_chip *chip,
+                      const orr_kernel *k,
+                      const orr_kernel_work *w,
+                      const atlas_class *c);
 /* As a product of pixels; x: the coordinates of its grid. */
 double atlas_conv_base(const orr_chip *chip,
                        const orr_kernel *k,
                        const atlas_class *c,
-                       double x[3]);
+                       double x[4]);
+/* Public rows; ours. */
 double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+double atlas_own_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 typedef struct atlas_memory {
     double bytes, elements;
-    double rows, width; /* rows 0: none */
+    double rows, width;        /* rows 0: none */
+    double dims, turned, cast; /* without rows: what the place of an element is worked out from */
 } atlas_memory;
 double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p);
 double atlas_optimizer_base(

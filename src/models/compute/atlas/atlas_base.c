@@ -36,15 +36,142 @@ static void tile_times(const float *p, double per_unit, double out[ATLAS_TILES])
         out[i] = 2 * tiles[i][0] * tiles[i][1] / (per_unit * p[GEMM_TILE + i]) + step;
 }
 
+/* ---- tiles as the names of cuBLAS's and cuDNN's kernels on Hopper have them ---- */
+
+typedef struct tile_sides {
+    double m, n, part_m, part_n; /* part: 1 / side */
+} tile_sides;
+
+#define TILE(m, n)           \
+    {                        \
+        m, n, 1. / m, 1. / n \
+    }
+static const tile_sides own_tiles[ATLAS_OWN_TILES] = {
+    TILE(256, 128), TILE(128, 256), TILE(320, 128), TILE(128, 320), TILE(192, 192), TILE(192, 128),
+    TILE(128, 192), TILE(128, 128), TILE(128, 64),  TILE(64, 128),  TILE(64, 64),   TILE(64, 32),
+    TILE(32, 64),   TILE(64, 16),   TILE(16, 64),   TILE(64, 8),    TILE(8, 64)};
+static const tile_sides conv_tiles[ATLAS_CONV_TILES] = {
+    TILE(256, 128), TILE(128, 256), TILE(128, 128), TILE(128, 64), TILE(64, 128),
+    TILE(256, 64),  TILE(64, 64),   TILE(64, 32),   TILE(32, 64)};
+
+/* Constants of classes with such tiles. */
+enum {
+    OWN_LAUNCH,  /* us */
+    OWN_MEMORY,  /* part of its rate */
+    OWN_LATENCY, /* us */
+    OWN_CACHE,   /* more of the memory's rate while the cache holds all */
+    OWN_TILE,    /* us */
+    OWN_SPLIT,   /* us */
+    OWN_STEP,    /* ns per 64 of k */
+    OWN_EFFICIENCY,
+    OWN_LOAD,    /* GB/s of a unit */
+    CONV_WINDOW, /* times as long with a window, a stride, a stride and no window */
+    CONV_STRIDE,
+    CONV_PLAIN_STRIDE
+};
+
+/* Arithmetic is done on 64 rows or columns at least; bytes: of an element of either factor. */
+static void own_tile_times(
+    const float *p, double per_unit, double bytes, const tile_sides *t, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double least = t[i].m < t[i].n ? t[i].m : t[i].n;
+        const double most = t[i].m < t[i].n ? t[i].n : t[i].m;
+        const double work = 2 * least * (most < 64 ? 64 : most) / (per_unit * p[OWN_EFFICIENCY]);
+        const double load = bytes * (t[i].m + t[i].n) / (p[OWN_LOAD] * 1e3);
+        out[i] = soft_max(work, load) + p[OWN_STEP] * (1e-3 / 64);
+    }
+}
+
+typedef struct product_size {
+    double batch, m, n, depth;
+} product_size;
+
+static product_size size_of_product(const orr_kernel *k)
+{
+    const double groups = k->kind == ORR_KERNEL_GROUPED ? least_one(k->groups) : 1;
+    return (product_size){least_one(k->batch) * groups, atlas_ceil((double)k->m / groups),
+                          (double)k->n, (double)k->k};
+}
+
+/* The best tile, or the inner dimension in parts when there are fewer than half as many tiles as
+ * units. */
+static double best_of_tiles(const product_size *s,
+                            const tile_sides *t,
+                            const double *times,
+                            size_t count,
+                            double units,
+                            double rate,
+                            const float *p)
+{
+    const double share = 1 / units, most = (double)(int64_t)(s->depth / 256);
+    const double results = s->batch * s->m * s->n, partial = 4 * results / rate;
+    const double all = results * s->depth * share;
+    double best = 1e30;
+    for (size_t i = 0; i < count; i++) {
+        if (all * times[i] * t[i].part_m * t[i].part_n >= best)
+            continue; /* even without a tile that is not full */
+        const double needed =
+            s->batch * atlas_ceil(s->m * t[i].part_m) * atlas_ceil(s->n * t[i].part_n);
+        const double whole = atlas_ceil(needed * share) * (times[i] * s->depth + p[OWN_TILE]);
+        best = whole < best ? whole : best;
+        if (needed * 2 > units || most < 2)
+            continue;
+        double parts = (double)(int64_t)(units / needed);
+        parts = parts < most ? parts : most;
+        const double split =
+            atlas_ceil(needed * parts * share) * (times[i] * s->depth / parts + p[OWN_TILE]) +
+            p[OWN_SPLIT] + partial * parts;
+        best = split < best ? split : best;
+    }
+    return best;
+}
+
+/* Of bytes that lie in the cache up to its size, and beyond it in memory. */
+static double through_cache(const orr_chip *chip, double bytes, double part, double more)
+{
+    const double share = bytes / (0.7e6 * chip->l2_MB);
+    return bytes / (chip->memory_GBps * 1e3 * (part + more / (1 + share * share)));
+}
+
+double atlas_own_base(const orr_chip *chip,
+                      const orr_kernel *k,
+                      const orr_kernel_work *w,
+                      const atlas_class *c)
+{
+    const float *const p = c->p;
+    const product_size s = size_of_product(k);
+    const double per_unit = chip->peak_tflops[k->type] * 1e6 / chip->units;
+    double own[ATLAS_OWN_TILES];
+    const double *times = c->tile;
+    if (c->rate != per_unit) {
+        own_tile_times(p, per_unit, orr_kernel_type_bytes(k->type), own_tiles, ATLAS_OWN_TILES,
+                       own);
+        times = own;
+    }
+    const double work = best_of_tiles(&s, own_tiles, times, ATLAS_OWN_TILES, chip->units,
+                                      chip->memory_GBps * 1e3, p);
+    const double memory = through_cache(chip, w->read + w->write, p[OWN_MEMORY], p[OWN_CACHE]);
+    return p[OWN_LAUNCH] + soft_max(work, memory + p[OWN_LATENCY]);
+}
+
 void atlas_set_tiles(atlas_class *c)
 {
     const uint32_t group = c->key >> 16 & 255, type = c->key >> 8 & 255;
     const orr_chip *const chip = orr_chip_at(c->key >> 24);
-    if (!chip || (group != ATLAS_GEMM && group != ATLAS_GEMM_OWN) || chip->peak_tflops[type] <= 0)
+    if (!chip || chip->peak_tflops[type] <= 0)
         return;
     c->rate = chip->peak_tflops[type] * 1e6 / chip->units;
-    tile_times(c->p, c->rate, c->tile);
+    const double bytes = orr_kernel_type_bytes((orr_kernel_type)type);
+    if (group == ATLAS_GEMM)
+        tile_times(c->p, c->rate, c->tile);
+    else if (group == ATLAS_GEMM_OWN)
+        own_tile_times(c->p, c->rate, bytes, own_tiles, ATLAS_OWN_TILES, c->tile);
+    else if (group == ATLAS_CONV)
+        own_tile_times(c->p, c->rate, bytes, conv_tiles, ATLAS_CONV_TILES, c->tile);
 }
+
+/* ---- public products ---- */
 
 /* The measured public 8- and 4-bit products start from a left factor in 16 bits: they find its
  * maximum, scale and cast it.  Training programs do that in separate kernels, which are timed as
@@ -100,62 +227,79 @@ double atlas_gemm_base(const orr_chip *chip,
     return p[0] + soft_max(best, memory) + quantise_us(chip, k, c);
 }
 
-static double product_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c)
+/* One product of a convolution; bytes: what it moves, where an image counts once, not once for each
+ * place of the window. */
+static double conv_product(const orr_chip *chip,
+                           const atlas_class *c,
+                           const double *times,
+                           const product_size *s,
+                           double bytes,
+                           double slower)
 {
-    const orr_kernel_work w = orr_kernel_count(k);
-    return atlas_gemm_base(chip, k, &w, c);
+    const float *const p = c->p;
+    const double work = slower * best_of_tiles(s, conv_tiles, times, ATLAS_CONV_TILES, chip->units,
+                                               chip->memory_GBps * 1e3, p);
+    return p[OWN_LAUNCH] +
+           soft_max(work, through_cache(chip, bytes, p[OWN_MEMORY], p[OWN_CACHE]) + p[OWN_LATENCY]);
 }
 
-/* A size, clamped to what a kernel may have. */
-static uint64_t whole(double size)
+/* A product of pixels by the channels of a window; backward there is one for the input's gradient,
+ * which has as much to do as forward, whatever the stride, and one for the weights', of a few
+ * channels (an image) the latter alone. */
+double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c, double x[4])
 {
-    const double most = (double)(1ull << 40);
-    return size < 1 ? 1 : size > most ? 1ull << 40 : (uint64_t)size;
+    const float *const p = c->p;
+    const double stride = least_one(k->stride), side = (double)k->side;
+    const double groups = least_one(k->groups), window = (double)k->window * (double)k->window;
+    const double inner = atlas_ceil((double)k->k / groups),
+                 outer = atlas_ceil((double)k->n / groups);
+    const double out_side = atlas_ceil(side / stride), images = least_one(k->batch);
+    const double pixels = images * out_side * out_side, whole = images * side * side;
+    const double per_unit = chip->peak_tflops[k->type] * 1e6 / chip->units;
+    const double bytes = orr_kernel_type_bytes(k->type);
+    const double read = bytes * groups * inner * whole;
+    const double rest = bytes * groups * outer * (pixels + inner * window);
+    const bool is_wide = k->window > 1, is_strided = stride > 1;
+    const double slower = (is_wide ? (double)p[CONV_WINDOW] : 1) *
+                          (is_strided ? (double)p[CONV_STRIDE] : 1) *
+                          (is_strided && !is_wide ? (double)p[CONV_PLAIN_STRIDE] : 1);
+    double own[ATLAS_CONV_TILES];
+    const double *times = c->tile;
+    x[0] = log2(pixels);
+    x[1] = log2(outer);
+    x[2] = log2(inner * window);
+    x[3] = is_strided ? 2 : is_wide ? 1 : 0;
+    if (c->rate != per_unit) {
+        own_tile_times(p, per_unit, bytes, conv_tiles, ATLAS_CONV_TILES, own);
+        times = own;
+    }
+    if (!k->is_backward) {
+        const product_size all = {groups, pixels, outer, inner * window};
+        const double seen = is_strided && !is_wide ? read / (stride * stride) : read;
+        return conv_product(chip, c, times, &all, seen + rest, slower);
+    }
+    const product_size weights = {groups, outer, inner * window, pixels};
+    const double us = conv_product(chip, c, times, &weights, read + rest, slower);
+    if (k->k / (k->groups ? k->groups : 1) % 8)
+        return us;
+    const product_size input = {groups, whole, inner, outer * window / (stride * stride)};
+    return us + conv_product(chip, c, times, &input, read + rest, slower);
 }
 
-/* A convolution as a product of pixels by the channels of a window; backward there is one for the
- * input gradient and one for the weight gradient; with a few channels (an image) only the
- * latter. */
-double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const atlas_class *c, double x[3])
-{
-    const double stride = least_one(k->stride), out_side = atlas_ceil((double)k->side / stride);
-    const uint64_t pixels = whole((double)k->batch * out_side * out_side);
-    const uint64_t groups = k->groups ? k->groups : 1, inner = k->k / groups;
-    const uint64_t outer = k->n / groups;
-    const double window = (double)k->window * (double)k->window;
-    orr_kernel a = {.kind = ORR_KERNEL_GEMM, .type = k->type, .batch = groups};
-    orr_kernel b = a;
-    a.m = pixels;
-    a.n = outer ? outer : 1;
-    a.k = whole((double)inner * window);
-    x[0] = log2((double)pixels);
-    x[1] = log2((double)a.n);
-    x[2] = log2((double)a.k);
-    if (!k->is_backward)
-        return product_base(chip, &a, c);
-    b.m = a.n;
-    b.n = a.k;
-    b.k = pixels;
-    if (inner % 8)
-        return product_base(chip, &b, c);
-    a.m = whole((double)k->batch * (double)k->side * (double)k->side);
-    a.n = inner;
-    a.k = whole((double)outer * window);
-    return product_base(chip, &a, c) + product_base(chip, &b, c);
-}
-
-/* p: launch us, fraction of the memory's rate, extra rate while everything is cached, us per
- * million elements, ns per element of a row that one block processes. */
+/* p: launch us, part of the memory's rate, more of it while the cache holds all, us per million
+ * elements; then ns per element of a row that one block walks along, or, without rows, us per
+ * million elements more for each dimension beyond the first, where elements of an operand lie
+ * apart, and where types differ. */
 double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p)
 {
-    const double share = w->bytes / (0.7e6 * chip->l2_MB);
-    const double memory =
-        w->bytes / (chip->memory_GBps * 1e3 * (p[1] + p[2] / (1 + share * share)));
-    /* Element rates are those of the measured chip, scaled by units and clock. */
+    const double memory = through_cache(chip, w->bytes, p[1], p[2]);
+    /* Rates of elements are those of the chip that was measured: by its units and clock. */
     const double slower = 132.0 * 1980 / (chip->units * chip->clock_MHz);
+    if (w->rows <= 0) {
+        const double each = p[3] + p[4] * (w->dims - 1) + p[5] * w->turned + p[6] * w->cast;
+        return p[0] + soft_max(memory, w->elements * each * 1e-6 * slower);
+    }
     const double work = soft_max(memory, w->elements * p[3] * 1e-6 * slower);
-    if (w->rows <= 0)
-        return p[0] + work;
     return p[0] +
            soft_max(work, atlas_ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
 }
@@ -203,6 +347,34 @@ double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const flo
     const double mean = flops * (tall / q) / blocks / one + p[2];
     const double longest = 4 * 128 * seen * head * times / one + p[2];
     const double compute = soft_max(mean * blocks / chip->units, longest) + p[3] * mean;
+    return p[0] + soft_max(compute, moved / (chip->memory_GBps * 1e3 * p[1]));
+}
+
+/* Blocks of 128 queries (backward 64) go along tiles of 128 keys; heads are filled up to whole 64.
+ * p: as above, and ns per tile. */
+double atlas_own_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p)
+{
+    const double batch = least_one(k->batch), heads = (double)k->heads;
+    const double kv_heads = k->kv_heads ? (double)k->kv_heads : heads;
+    const double head = 0.5 * ((double)k->head + (double)(k->head_v ? k->head_v : k->head));
+    const double q = least_one(k->q), kv = k->kv ? (double)k->kv : q;
+    const double times = k->is_backward ? 2.5 : 1, side = k->is_backward ? 64 : 128;
+    const double seen = k->window && (double)k->window < kv ? (double)k->window : kv;
+    const double rows = atlas_ceil(q / side), columns = atlas_ceil(seen / 128);
+    double all = rows * columns;
+    if (k->is_causal) {
+        const double before = kv > q ? (kv - q) / 128 : 0;
+        const double below = rows * before + side / 128 * rows * (rows + 1) / 2;
+        all = below < all ? below : all;
+    }
+    const double one = chip->peak_tflops[k->type] * 1e6 / chip->units * p[4];
+    const double tile = 4 * side * 128 * 64 * atlas_ceil(head / 64) * times / one + p[5] * 1e-3;
+    const double moved =
+        2 * batch * head *
+        (q * heads * (k->is_backward ? 4 : 2) + 2 * kv * kv_heads * (k->is_backward ? 2 : 1));
+    const double mean = tile * all / rows + p[2], longest = tile * columns + p[2];
+    const double compute =
+        soft_max(mean * batch * heads * rows / chip->units, longest) + p[3] * mean;
     return p[0] + soft_max(compute, moved / (chip->memory_GBps * 1e3 * p[1]));
 }
 

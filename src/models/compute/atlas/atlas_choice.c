@@ -181,6 +181,16 @@ static double elements_of(const orr_kernel *k)
     }
 }
 
+/* Classes that were fitted to kernels of several layouts; all others have one. */
+static void set_index(const orr_kernel *k, atlas_choice *c)
+{
+    const bool is_indexed = c->variant == BYTES_ELEMENTWISE + 1 || c->variant == BYTES_COPY + 1;
+    /* Between sliced rows (2) and heads in another order (4), where it is not known. */
+    c->work.dims = !is_indexed ? 1 : k->dims ? (double)k->dims : 2.5;
+    c->work.turned = is_indexed && k->is_turned;
+    c->work.cast = (is_indexed || c->variant == BYTES_COPY) && k->casts;
+}
+
 bool atlas_choose_memory(const orr_kernel *k, atlas_choice *c)
 {
     const orr_kernel_work w = orr_kernel_count(k);
@@ -214,6 +224,7 @@ bool atlas_choose_memory(const orr_kernel *k, atlas_choice *c)
         c->work.elements = c->work.bytes;
     if (c->work.elements < 1)
         c->work.elements = 1;
+    set_index(k, c);
     c->x[0] = c->is_optimizer ? log2((double)k->m) : log2(c->work.bytes);
     c->x[1] = log2(c->work.bytes / c->work.elements);
     return true;

@@ -41,6 +41,7 @@ enum {
     SIZE_SIDE,
     SIZE_WINDOW,
     SIZE_STRIDE,
+    SIZE_DIMS,
     SIZE_COUNT,
     SIZE_PIECES,
     SIZES
@@ -65,6 +66,7 @@ static const size_key size_keys[SIZES] = {
     [SIZE_SIDE] = {"side", AT(side), MOST_SIZE},
     [SIZE_WINDOW] = {"window", AT(window), MOST_SIZE},
     [SIZE_STRIDE] = {"stride", AT(stride), MOST_SIZE},
+    [SIZE_DIMS] = {"dims", AT(dims), MOST_SIZE},
     [SIZE_COUNT] = {"count", AT(count), MOST_SIZE},
     [SIZE_PIECES] = {"pieces", AT(pieces), MOST_SIZE},
 };
@@ -82,6 +84,8 @@ enum {
     FLAG_STRIDED,
     FLAG_ACCUMULATE,
     FLAG_COLD,
+    FLAG_TURNED,
+    FLAG_CAST,
     FLAGS
 };
 
@@ -93,6 +97,8 @@ static const flag_word flag_words[FLAGS] = {
     [FLAG_STRIDED] = {"strided", AT(is_strided)},
     [FLAG_ACCUMULATE] = {"accumulate", AT(accumulates)},
     [FLAG_COLD] = {"cold", AT(is_cold)},
+    [FLAG_TURNED] = {"turned", AT(is_turned)},
+    [FLAG_CAST] = {"cast", AT(casts)},
 };
 
 static const char *const form_words[ORR_KERNEL_FORMS] = {
@@ -142,6 +148,7 @@ static const type_row type_rows[ORR_KERNEL_TYPES] = {
 #define FORM2(a, b) (BIT(a) | BIT(b))
 #define FORM3(a, b, c) (BIT(a) | BIT(b) | BIT(c))
 #define SOME (BIT(SIZE_COUNT))
+#define INDEXED (BIT(FLAG_STRIDED) | BIT(FLAG_TURNED) | BIT(FLAG_CAST))
 
 typedef struct kind_row {
     const char *name;
@@ -177,17 +184,18 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
                             BIT(FLAG_BACKWARD) | BIT(FLAG_CAUSAL), false},
     [ORR_KERNEL_CROSS_ENTROPY] = {"cross_entropy", BIT(SIZE_M) | BIT(SIZE_N), SOME, 0,
                                   BIT(FLAG_BACKWARD), false},
-    [ORR_KERNEL_ACTIVATION] = {"activation", BIT(SIZE_M), SOME,
+    [ORR_KERNEL_ACTIVATION] = {"activation", BIT(SIZE_M), SOME | BIT(SIZE_DIMS),
                                FORM3(ORR_FORM_GELU, ORR_FORM_RELU, ORR_FORM_SILU),
-                               BIT(FLAG_BACKWARD) | BIT(FLAG_GATED) | BIT(FLAG_STRIDED), false},
+                               BIT(FLAG_BACKWARD) | BIT(FLAG_GATED) | INDEXED, false},
     [ORR_KERNEL_EMBEDDING] = {"embedding", BIT(SIZE_M) | BIT(SIZE_N), SOME | BIT(SIZE_K), 0,
                               BIT(FLAG_BACKWARD), false},
-    [ORR_KERNEL_ELEMENTWISE] = {"elementwise", 0, SOME | BIT(SIZE_READ) | BIT(SIZE_WRITE), 0,
-                                BIT(FLAG_STRIDED), false},
+    [ORR_KERNEL_ELEMENTWISE] = {"elementwise", 0,
+                                SOME | BIT(SIZE_READ) | BIT(SIZE_WRITE) | BIT(SIZE_DIMS), 0,
+                                INDEXED, false},
     [ORR_KERNEL_DROPOUT] = {"dropout", BIT(SIZE_M), SOME, 0, BIT(FLAG_BACKWARD), false},
-    [ORR_KERNEL_COPY] = {"copy", BIT(SIZE_WRITE), SOME | BIT(SIZE_READ),
+    [ORR_KERNEL_COPY] = {"copy", BIT(SIZE_WRITE), SOME | BIT(SIZE_READ) | BIT(SIZE_DIMS),
                          FORM3(ORR_FORM_H2D, ORR_FORM_D2H, ORR_FORM_JOINED) | BIT(ORR_FORM_CACHE),
-                         BIT(FLAG_STRIDED), false},
+                         INDEXED, false},
     [ORR_KERNEL_FILL] = {"fill", BIT(SIZE_WRITE), SOME, 0, BIT(FLAG_STRIDED), false},
     [ORR_KERNEL_REDUCE] = {"reduce", BIT(SIZE_M) | BIT(SIZE_N), SOME,
                            FORM3(ORR_FORM_ROWS, ORR_FORM_COLUMNS, ORR_FORM_ALL), 0, false},

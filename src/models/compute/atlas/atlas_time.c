@@ -167,16 +167,17 @@ static bool time_product(const orr_chip *chip,
         (find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, is_odd), &c) ||
          find(ours, ATLAS_GEMM_OWN, type, is_odd && k->is_cold, &c))) {
         const atlas_point p = atlas_look(c, x);
-        set(e, atlas_gemm_base(chip, k, w, c), c, &p, false);
+        set(e, atlas_own_base(chip, k, w, c), c, &p, false);
         return true;
     }
     const bool is_batched = k->batch > 1 || k->kind == ORR_KERNEL_GROUPED;
-    if (chip == ours && type == ORR_TYPE_BF16 && !is_batched && !k->is_cold &&
-        find(ours, ATLAS_GEMM_OWN, type, ATLAS_ALIGNED + gemm_variant(k), &c) &&
+    const uint32_t own = k->is_cold ? ATLAS_ALIGNED_COLD : ATLAS_ALIGNED;
+    if (chip == ours && type == ORR_TYPE_BF16 && !is_batched &&
+        find(ours, ATLAS_GEMM_OWN, type, own + gemm_variant(k), &c) &&
         find(ours, ATLAS_GEMM, type, 0, &other)) {
         /* Residual relative to the mean of the public products and of our own base. */
         const atlas_point p = atlas_look(c, x), public = atlas_look(other, x);
-        const double both = atlas_gemm_base(chip, k, w, c) * atlas_gemm_base(chip, k, w, other);
+        const double both = atlas_own_base(chip, k, w, c) * atlas_gemm_base(chip, k, w, other);
         set(e, sqrt(both), c, &p, false);
         e->value += 0.5 * public.value;
         return true;
@@ -193,7 +194,7 @@ static bool time_product(const orr_chip *chip,
     if (is_odd && find(ours, ATLAS_GEMM_OWN, type, odd_variant(k, true) & 2, &other) &&
         find(ours, ATLAS_GEMM, type, 0, &c)) {
         const double aligned = log(atlas_gemm_base(ours, k, w, c)) + atlas_look(c, x).value;
-        const double odd = log(atlas_gemm_base(ours, k, w, other)) + atlas_look(other, x).value;
+        const double odd = log(atlas_own_base(ours, k, w, other)) + atlas_look(other, x).value;
         e->value += odd > aligned ? odd - aligned : 0;
         widen(e, (double)other->low, (double)other->high);
     }
@@ -257,8 +258,9 @@ static double look_attention(const orr_chip *chip,
     }
     const double x[4] = {log2(q), log2(batch * heads), log2(heads / kv_heads), k->is_causal};
     const bool is_public = chip != atlas_ours() || k->form == ORR_FORM_PAGED;
+    const bool is_ours = orr_chip_at(c->key >> 24) == atlas_ours() && !(c->key & ATLAS_PAGED);
     *p = is_public && k->head > 80 && k->head <= 128 ? look_masked(c, x) : atlas_look(c, x);
-    return atlas_attention_base(chip, k, c->p);
+    return is_ours ? atlas_own_attention_base(chip, k, c->p) : atlas_attention_base(chip, k, c->p);
 }
 
 /* Decode as profiled in serving software: from cold caches, or in one launch with prefill, where
@@ -334,7 +336,7 @@ static bool time_conv(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
     const uint64_t groups = k->groups ? k->groups : 1;
     const uint32_t variant = (uint32_t)k->is_backward + (k->k / groups % 8 ? 2 : 0);
-    double x[3];
+    double x[4];
     const atlas_class *c;
     const orr_chip *const from = find_near(chip, ATLAS_CONV, ORR_TYPE_BF16, variant, &c);
     if (!from)

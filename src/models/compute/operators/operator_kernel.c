@@ -124,6 +124,87 @@ static bool is_whole(const operator_call *c, bool takes_types)
     return true;
 }
 
+/* What works out the place of each element does so from the dimensions that are left when those
+ * which lie behind each other in all operands are one. */
+enum { INDEX_OPERANDS = 8, INDEX_RANK = 8 };
+
+typedef struct index_work {
+    uint64_t stride[INDEX_RANK][INDEX_OPERANDS]; /* of a dimension, in each operand */
+    uint64_t shape[INDEX_RANK];
+    uint32_t rank, operands;
+} index_work;
+
+/* Dimensions are counted from the last on, as they are matched with those of other operands. */
+static bool take_operand(index_work *w, const operator_tensor *t)
+{
+    uint64_t dense = 1;
+    if (!t->rank)
+        return true;
+    if (t->rank > INDEX_RANK || w->operands == INDEX_OPERANDS)
+        return false;
+    for (uint32_t d = 0; d < t->rank; d++) {
+        const uint64_t side = t->shape[t->rank - 1 - d];
+        w->stride[d][w->operands] = side == 1 ? 0 : t->stride ? t->stride[t->rank - 1 - d] : dense;
+        w->shape[d] = d >= w->rank || side > w->shape[d] ? side : w->shape[d];
+        dense = orr_sat_mul(dense, side);
+    }
+    w->rank = t->rank > w->rank ? t->rank : w->rank;
+    w->operands++;
+    return true;
+}
+
+static bool lies_inside(const index_work *w, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < w->operands; i++)
+        if (w->stride[a][i] != w->stride[b][i])
+            return w->stride[a][i] < w->stride[b][i];
+    return false;
+}
+
+static bool lies_behind(const index_work *w, uint32_t a, uint32_t b)
+{
+    for (uint32_t i = 0; i < w->operands; i++)
+        if (w->stride[b][i] != orr_sat_mul(w->stride[a][i], w->shape[a]))
+            return false;
+    return true;
+}
+
+static bool has_types(const operator_call *c)
+{
+    const operator_tensor *first = NULL;
+    for (uint32_t i = 0; i < c->in_count; i++) {
+        if (first && c->in[i].rank && c->in[i].element_bytes != first->element_bytes)
+            return true;
+        first = c->in[i].rank && !first ? &c->in[i] : first;
+    }
+    return false;
+}
+
+/* Sets dims, is_turned and casts of a strided kernel. */
+static void set_index(const operator_call *c, orr_kernel *k)
+{
+    index_work w = {.rank = 0};
+    uint32_t inner[INDEX_RANK], used = 0;
+    k->casts = has_types(c);
+    for (uint32_t i = 0; i < c->in_count + c->out_count; i++)
+        if (!take_operand(&w, i < c->out_count ? &c->out[i] : &c->in[i - c->out_count]))
+            return;
+    for (uint32_t d = 0; d < w.rank; d++) {
+        uint32_t at = used;
+        if (w.shape[d] <= 1)
+            continue;
+        for (; at > 0 && lies_inside(&w, d, inner[at - 1]); at--)
+            inner[at] = inner[at - 1];
+        inner[at] = d;
+        used++;
+    }
+    k->dims = 1;
+    for (uint32_t i = 0; used && i < w.operands; i++)
+        k->is_turned = k->is_turned || w.stride[inner[0]][i] > 1;
+    for (uint32_t i = 1; i < used; i++)
+        k->dims += !lies_behind(&w, inner[i - 1], inner[i]);
+}
+
 /* ---- products ---- */
 
 static void add_product(kernel_list *l, uint32_t left)
@@ -202,7 +283,8 @@ static void add_conv(kernel_list *l, bool is_backward)
                             .type = type_of(x),
                             .read = bytes_of(y),
                             .write = bytes_of(y),
-                            .is_strided = true});
+                            .is_strided = true,
+                            .dims = 2});
 }
 
 static void add_attention(kernel_list *l, bool by_rows, bool is_backward)
@@ -282,12 +364,15 @@ static void add_reduce(kernel_list *l)
 static void add_pass(kernel_list *l)
 {
     const operator_cost *cost = l->cost;
+    orr_kernel k = {.kind = ORR_KERNEL_ELEMENTWISE,
+                    .type = l->call->in_count ? type_of(&l->call->in[0]) : ORR_TYPE_BF16,
+                    .read = cost->bytes_read,
+                    .write = cost->bytes_written,
+                    .is_strided = !is_whole(l->call, false)};
+    if (k.is_strided)
+        set_index(l->call, &k);
     if (cost->bytes_read || cost->bytes_written)
-        add(l, (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE,
-                            .type = l->call->in_count ? type_of(&l->call->in[0]) : ORR_TYPE_BF16,
-                            .read = cost->bytes_read,
-                            .write = cost->bytes_written,
-                            .is_strided = !is_whole(l->call, false)});
+        add(l, k);
 }
 
 /* From 16 to 32 bits (element-wise, at half the rate), or back. */
@@ -297,7 +382,9 @@ static void add_cast(kernel_list *l, uint64_t count, bool is_wider)
                         .type = is_wider ? ORR_TYPE_FP32 : ORR_TYPE_BF16,
                         .read = orr_sat_mul(count, is_wider ? 2 : 4),
                         .write = orr_sat_mul(count, is_wider ? 4 : 2),
-                        .is_strided = is_wider});
+                        .is_strided = is_wider,
+                        .dims = is_wider ? 1 : 0,
+                        .casts = true});
 }
 
 static void add_copy(kernel_list *l, bool is_strided, orr_kernel_form form)
@@ -305,15 +392,26 @@ static void add_copy(kernel_list *l, bool is_strided, orr_kernel_form form)
     const operator_cost *cost = l->cost;
     const operator_tensor *from = l->call->in_count ? &l->call->in[l->call->in_count - 1] : NULL;
     const operator_tensor *to = l->call->out_count ? &l->call->out[0] : &l->call->in[0];
-    if (from && from->element_bytes == 2 && to->element_bytes == 4 && form == ORR_FORM_PLAIN)
+    if (from && from->element_bytes == 2 && to->element_bytes == 4 && form == ORR_FORM_PLAIN) {
         add_cast(l, elements(to), true);
-    else if (cost->bytes_written)
-        add(l, (orr_kernel){.kind = ORR_KERNEL_COPY,
-                            .type = from ? type_of(from) : ORR_TYPE_BF16,
-                            .form = form,
-                            .read = cost->bytes_read == cost->bytes_written ? 0 : cost->bytes_read,
-                            .write = cost->bytes_written,
-                            .is_strided = is_strided});
+        return;
+    }
+    if (from && from->element_bytes == 4 && to->element_bytes == 2 && form == ORR_FORM_PLAIN &&
+        !is_strided) {
+        add_cast(l, elements(to), false);
+        return;
+    }
+    orr_kernel k = {.kind = ORR_KERNEL_COPY,
+                    .type = from ? type_of(from) : ORR_TYPE_BF16,
+                    .form = form,
+                    .read = cost->bytes_read == cost->bytes_written ? 0 : cost->bytes_read,
+                    .write = cost->bytes_written,
+                    .is_strided = is_strided};
+    if (is_strided && form == ORR_FORM_PLAIN)
+        set_index(l->call, &k);
+    k.casts = from && form == ORR_FORM_PLAIN && from->element_bytes != to->element_bytes;
+    if (cost->bytes_written)
+        add(l, k);
 }
 
 static void add_fill(kernel_list *l, const operator_tensor *t)
@@ -338,12 +436,15 @@ static void add_slice_backward(kernel_list *l)
 
 static void add_activation(kernel_list *l, orr_kernel_form form, bool is_backward)
 {
-    add(l, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,
-                        .type = type_of(&l->call->in[0]),
-                        .form = form,
-                        .m = elements(&l->call->in[0]),
-                        .is_backward = is_backward,
-                        .is_strided = !is_whole(l->call, false)});
+    orr_kernel k = {.kind = ORR_KERNEL_ACTIVATION,
+                    .type = type_of(&l->call->in[0]),
+                    .form = form,
+                    .m = elements(&l->call->in[0]),
+                    .is_backward = is_backward,
+                    .is_strided = !is_whole(l->call, false)};
+    if (k.is_strided)
+        set_index(l->call, &k);
+    add(l, k);
 }
 
 /* ---- norms ---- */
