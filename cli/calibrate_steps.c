@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate_steps.c - orrery calibrate steps: a chip from times of whole training steps.
  *
- * Logs of Megatron-LM, DeepSpeed and torchtitan name the time of a step, or tokens a second; a list
- * of milliseconds will do too.  The median of the steps over what `orrery run` said becomes a
+ * Logs of Megatron-LM, DeepSpeed and torchtitan name the time of a step, or tokens per second; a
+ * list of milliseconds will do too.  The median of the steps over what `orrery run` said becomes a
  * factor of all kernels, the 5th and 95th percentile around it their interval. */
 #include "calibrate.h"
 #include "command.h"
@@ -49,7 +49,7 @@ typedef struct steps {
     double median, low, high;
 } steps;
 
-/* What stands before the number, and how many milliseconds its unit has; 0: tokens a second. */
+/* What stands before the number, and how many milliseconds its unit has; 0: tokens per second. */
 static const struct {
     const char *words;
     double ms;
@@ -74,7 +74,7 @@ static bool read_number(const char *text, double *out)
     return n > 0 && end == digits + n;
 }
 
-/* A terminal's colours, which torchtitan's lines have, are passed over. */
+/* A terminal's colours, which torchtitan's lines have, are skipped. */
 static void strip_colours(char *text)
 {
     char *to = text;

@@ -220,7 +220,7 @@ static orr_code simulate(const demo *d, const orr_set *set)
     return code ? code : ran;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static bool set_path(const demo *d, char *out, const char *name)
 {

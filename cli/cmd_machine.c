@@ -102,7 +102,7 @@ static void print_dims(const orr_net_config *c)
                rate(c->bandwidth[k] * (1 << 30) / 1e9, a), latency(c->latency_ns[k], b));
 }
 
-/* Figures of a built-in machine whose remark says that nobody publishes them, but for those that
+/* Figures of a built-in machine whose remark says that nobody publishes them, except for those that
  * the name changes. */
 static void print_estimates(const char *name)
 {

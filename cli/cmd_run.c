@@ -751,7 +751,7 @@ orr_code cli_run_and_print(cli_context *c,
         if (config->schedule && code != ORR_ESTOP)
             orr_because(err, code, "%s", config->name);
         /* Stopped or standing still, it has something to show; broken input leaves no files, and
-         * where memory ran out what stands still does so for want of it. */
+         * where memory ran out what stands still does so for lack of it. */
         if (code == ORR_ESTOP || (code != ORR_ENOMEM && orr_run_stall_line(r, 0)))
             print_so_far(c, r, config, wanted, err);
     } else if (!code) {

@@ -83,7 +83,7 @@ typedef struct cli_command {
         *deeper; /* commands of two words that begin with this one's; NULL ends */
     /* For an old program name: how the same is said today.  Its long options may be abbreviated. */
     const char *now;
-    bool ignores_unknown; /* options it does not have are passed over, as the old program did */
+    bool ignores_unknown; /* options it does not have are skipped, as the old program did */
     /* What follows the first argument is not read: it belongs to another program. */
     bool keeps_rest;
     /* The output may be the input: "" always, else with this first argument; NULL: never. */
@@ -141,7 +141,7 @@ const cli_command *cli_command_deeper(const cli_command *c, const char *word);
 
 /* The i-th old program; NULL after the last. */
 const cli_command *cli_old_name_at(size_t i);
-/* Words that an argument may be, for completion; NULL behind the last. */
+/* Words that an argument may be, for completion; NULL past the last. */
 const char *cli_view_at(size_t i);
 const char *cli_kind_at(size_t i);
 const char *cli_shape_at(size_t i);
@@ -159,7 +159,7 @@ const char *cli_program_name(
  * near. */
 const char *cli_nearer(const char *typed, const char *best, const char *candidate);
 
-/* "one|two|three": the word at place i with its length in *len; NULL behind the last. */
+/* "one|two|three": the word at place i with its length in *len; NULL past the last. */
 const char *cli_choice(const char *choices, int i, size_t *len);
 bool cli_is_choice(const char *arg);
 

@@ -428,7 +428,7 @@ static orr_code run_early_aware(cli_context *c, orr_error *err)
 
 /* ---- htsim ---- */
 
-/* As the sample configurations have it, but for the congestion control: NSCC. */
+/* As the sample configurations have it, except for the congestion control: NSCC. */
 static orr_code run_htsim(cli_context *c, orr_error *err)
 {
     const variant v = {.network = "packet",

@@ -2,7 +2,7 @@
 /* old_scalesim.c - SCALE-Sim as it was started: scale.py, whose three generations share the name.
  *
  * Flags tell the first from the others, and the configuration the second from the third.  What it
- * prints is theirs, but for progress bars. */
+ * prints is theirs, except for progress bars. */
 #include "old.h"
 
 #include "base/formats/json.h"

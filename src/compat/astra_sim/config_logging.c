@@ -523,7 +523,7 @@ static orr_code take_loggers(reader *r, orr_toml_value root)
     return code;
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code take_file_of_rules(reader *r, orr_toml_value root)
 {

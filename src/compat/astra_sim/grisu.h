@@ -7,7 +7,7 @@
 
 enum { ORR__GRISU_ROOM = 40 };
 
-/* Returns the length; not NUL-terminated.  What is no number is null. */
+/* Returns the length; not NUL-terminated.  What is not a number is null. */
 size_t orr__grisu_text(double value, char out[ORR__GRISU_ROOM]);
 
 #endif

@@ -130,7 +130,7 @@ static void turn_over(orr_log_file *f)
         open_end(f, O_TRUNC);
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 static orr_code discard(orr_log_file *f, orr_code code)
 {

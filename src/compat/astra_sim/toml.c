@@ -790,7 +790,7 @@ static orr_code read_header(reader *r)
     return code ? code : finish_line(r);
 }
 
-/* ---- the whole ---- */
+/* ---- everything ---- */
 
 /* No bytes that are not text: then nobody later has to think of them. */
 static orr_code check_text(const reader *r)

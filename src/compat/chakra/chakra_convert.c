@@ -72,7 +72,7 @@ static void chakra_plan_end(chakra_plan *p);
  * that stands earlier in the file only, one chain of host nodes for each thread, no order between
  * kernels.  The new converter is in convert_graph.c.
  *
- * Cost: linear but for one sort by id, where the file is not in that order. */
+ * Cost: linear except for one sort by id, where the file is not in that order. */
 
 /* Whole microseconds; none for the steps of optimizers. */
 static uint64_t chakra_duration(const linked_node *n)
@@ -449,7 +449,7 @@ static orr_code check_graph(const chakra_plan *p, orr_error *err)
     return orr__dag_order(&g, left, order) == p->count ? ORR_OK : say_cycle(p, left, err);
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code make(chakra_plan *p, orr_error *err)
 {

@@ -378,7 +378,7 @@ static void add_number(writer *w, repaint_overrides *v, const char *key, double 
     }
 }
 
-/* When it started, as it stands in the file. */
+/* When it started, verbatim from the file. */
 static void add_start(writer *w, repaint_overrides *v, const kin_event *e)
 {
     if (e->flags & KIN_TS_REAL) {
@@ -623,7 +623,7 @@ static orr_code chakra_write(const orr_link *l, const char *path, orr_error *err
  * has the id of the other end last; it is noted when that is a device node.  The target is
  * translated to its new id when the device node is numbered, if it has one by then, and again at
  * the end: so it may come out as another node.  All of this is kept.
- * Cost: linear, but for sorting what was found. */
+ * Cost: linear, except for sorting what was found. */
 
 /* From a wait to the external ids of its ends. */
 typedef struct id_pair {

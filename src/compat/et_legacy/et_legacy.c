@@ -506,7 +506,7 @@ static orr_code attr_write(eto_writer *w, uint32_t field, const eto_raw_attr *a)
 /* ==== nodes of the first generation ("eg", 2023-01 to 2023-06), both ways.
  *
  * These nodes have no attributes but a numeric field for everything anyone wanted to say.  In
- * memory each field is an attribute of the same name, but for the run time, which is the node's
+ * memory each field is an attribute of the same name, except for the run time, which is the node's
  * duration.  A field that was written is an attribute, also when it is zero; so writing gives the
  * same bytes again. */
 
@@ -1170,7 +1170,7 @@ static orr_code split_node(eto_writer *w, eto_parts *p)
 }
 
 /* Both kinds of dependency become parents.  One that is of both kinds is written once: the old
- * feeders wait for ever on a parent that is listed twice. */
+ * feeders wait forever on a parent that is listed twice. */
 static orr_code put_parents(eto_writer *w, const orr_node *node)
 {
     size_t count = 0;

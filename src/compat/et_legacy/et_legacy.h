@@ -79,10 +79,10 @@ typedef struct eto_reader {
     orr_trace *t;
     const eto_generation *g;
     orr_span bytes;
-    uint64_t at, body_at, body_len; /* the record at hand */
+    uint64_t at, body_at, body_len; /* the current record */
     bool is_lenient;                /* unknown fields are skipped, unknown node types kept */
     bool ends_at_damage;            /* as the old tools: the first bad record ends the trace */
-    uint64_t *parents;              /* of the node at hand */
+    uint64_t *parents;              /* of the current node */
     size_t parent_count, parent_room;
     orr_span *attrs;
     size_t attr_count, attr_room;
@@ -108,9 +108,9 @@ typedef struct eto_writer {
     const eto_generation *g;
     uint64_t shift;
     orr_buf out;
-    uint32_t index; /* the node at hand; ORR_NO_NODE: the metadata */
+    uint32_t index; /* the current node; ORR_NO_NODE: the metadata */
     bool is_same;   /* the trace was read from this generation */
-    uint64_t *ids;  /* scratch: the dependencies of the node at hand */
+    uint64_t *ids;  /* scratch: the dependencies of the current node */
     size_t id_room;
     orr_error *err;
 } eto_writer;

@@ -5,10 +5,9 @@
  * not matter, so a span of cycles is added at once, run by run, 64 words at a time; when that turns
  * out to be too much it is taken back and a shorter span is tried, down to the one cycle in which
  * the buffer is emptied, which is gone through word by word.  Four short cuts: a stream whose words
- * all fit is not looked at; one that cannot repeat a word before the buffer is emptied is only
- * counted; one that has repeated itself for a whole period without a new word has none until its
- * span ends; and every step is at least as long as it takes for the room that is left to be used
- * up.
+ * all fit is ignored; one that cannot repeat a word before the buffer is emptied is only counted;
+ * one that has repeated itself for a whole period without a new word has none until its span ends;
+ * and every step is at least as long as it takes for the room that is left to be used up.
  *
  * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each
  * address of the operand, touched pages only. */
@@ -31,7 +30,7 @@ struct ss_fill {
     size_t used_count, used_room;
     uint64_t added;  /* new words of the span being tried */
     uint64_t cycle;  /* of the words that come one by one */
-    bool has_failed; /* no memory */
+    bool has_failed; /* out of memory */
     bool has_stopped;
 };
 

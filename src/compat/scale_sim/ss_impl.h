@@ -212,7 +212,7 @@ typedef struct ss_words ss_words;
 
 /* What memory does, in v2 and v3. */
 typedef struct ss_memory {
-    uint64_t bandwidth[ORR_OPERANDS]; /* words a cycle; all 0: CALC */
+    uint64_t bandwidth[ORR_OPERANDS]; /* words per cycle; all 0: CALC */
     bool is_v3;         /* counts waits twice, and the latest write as the last: 12.3 */
     ss_words *words[2]; /* NULL: the operand's stream */
 } ss_memory;

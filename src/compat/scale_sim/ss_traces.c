@@ -85,7 +85,7 @@ static void add_line(tracer *t, int file, uint64_t cycle)
     orr_buf_byte(b, '\n');
 }
 
-/* Empty a set, `rate` words a cycle from this one on; the cycle behind the last. */
+/* Empty a set, `rate` words per cycle from this one on; the cycle after the last. */
 static int64_t drain(
     tracer *t, int file, python_set *set, int64_t cycle, uint64_t rate, bool is_float)
 {

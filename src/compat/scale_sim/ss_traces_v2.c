@@ -4,7 +4,7 @@
  * v3 writes them with every run, v2 when its library is asked to.  Reports come from closed forms
  * elsewhere; here the schedule is gone through line by line, as the reference does, because each
  * line is one of the file.  Traces of buffers are written as they come.  Those of memory are kept
- * until the layer ends, since the widest prefetch sets the width of all lines: eight bytes a word
+ * until the layer ends, since the widest prefetch sets the width of all lines: eight bytes per word
  * that is fetched. */
 #include "scale_sim.h"
 
@@ -35,7 +35,7 @@ typedef struct trace_file {
 /* An operand that is read. */
 typedef struct trace_reader {
     ss_words *words;
-    uint64_t size, bandwidth; /* words of the buffer; words a cycle, 0: CALC */
+    uint64_t size, bandwidth; /* words of the buffer; words per cycle, 0: CALC */
     burst *bursts;
     size_t burst_count, burst_room;
     uint64_t *held; /* addresses of the bursts, in order */
@@ -70,7 +70,7 @@ typedef struct tracing {
     trace_file files[ORR_OPERANDS][PLACES];
     trace_reader readers[2];
     trace_writer writer;
-    bool has_failed; /* memory ran out */
+    bool has_failed; /* out of memory */
 } tracing;
 
 static int64_t latest(int64_t a, int64_t b)

@@ -173,7 +173,7 @@ typedef struct drain {
 
 enum { LAST_RATE = 10 };
 
-/* Write `words` from this cycle on; the cycle behind the last. */
+/* Write `words` from this cycle on; the cycle after the last. */
 static int64_t put(drain *d, uint64_t words, int64_t cycle, uint64_t rate)
 {
     if (!d->has_begun)

@@ -482,11 +482,11 @@ enum { FIRST_RATE = 10, MOST_TERMS = 1 << 22 };
 /* v2's output buffer (scale-sim.md 6.3), from one event to the next.
  *
  * Outputs are packed into lines of memory.  When less than half of the buffer is free, half of it
- * is drained, a line a cycle; until that is over no other drain begins, and a word for which there
- * is no place waits for it.  A drain closes the line that is being packed, however full; only the
- * last line of a drain is counted by what is in it. How many words have been written by a line of
- * the schedule has a closed form, so the word that starts a drain is found without looking at those
- * before it. Cost: logarithmic for each drain, plus the words of the line it starts in. */
+ * is drained, one line per cycle; until that is over no other drain begins, and a word for which
+ * there is no place waits for it.  A drain closes the line that is being packed, however full; only
+ * the last line of a drain is counted by what is in it.  How many words have been written by a line
+ * of the schedule has a closed form, so the word that starts a drain is found without looking at
+ * those before it.  Cost: logarithmic for each drain, plus the words of the line it starts in. */
 
 /* Lines that were closed together: full ones, then perhaps one that is not. */
 typedef struct batch {
@@ -500,7 +500,7 @@ struct ss_lines {
     ss_counter at;
     uint64_t words;  /* altogether */
     uint64_t stored; /* so far */
-    uint64_t line;   /* words a line */
+    uint64_t line;   /* words per line */
     int64_t free;
     int64_t low;      /* below this a drain begins */
     uint64_t drained; /* lines in a drain, at most */
@@ -647,7 +647,7 @@ static void start_drain(ss_lines *b, uint64_t cycle)
 
 /* ---- events ---- */
 
-/* The line that writes word n; not behind the last word. */
+/* The line that writes word n; not after the last word. */
 static uint64_t line_of(ss_lines *b, uint64_t n)
 {
     if (b->asked != n) {
@@ -736,7 +736,7 @@ typedef struct reader {
     uint64_t line, moves; /* the next move of its window; UINT64_MAX: none */
     uint64_t first, last; /* lines in which it is asked for words */
     uint64_t request;     /* cycles of one prefetch */
-    uint64_t requests;    /* prefetches so far, but for the first */
+    uint64_t requests;    /* prefetches so far, except for the first */
     orr_systolic_traffic *sram;
 } reader;
 

@@ -3,7 +3,7 @@
  *
  * With zero weights left out, or with words that lie in lines and banks as a table says, addresses
  * follow no formula that could be counted at once, so every line of the schedule is made.  Matrices
- * of addresses are not kept: an element is worked out when it is asked for.
+ * of addresses are not kept: an element is computed when it is asked for.
  *
  * With a bandwidth, each address knows the sets of the prefetch order in which it is; a word is
  * there when one of them is in the window.  Cost: the words of the schedule; memory: four bytes for

@@ -765,7 +765,7 @@ static orr_code add_updates(stg_tgraph *g, uint32_t merged, orr_error *err)
     return code;
 }
 
-/* ---- all of it ---- */
+/* ---- everything ---- */
 
 static orr_code assemble_debug(stg_tgraph *g, stg_library *lib, orr_error *err)
 {

@@ -26,7 +26,7 @@
 
 /* ---- exact fractions of 128-bit integers, and the double nearest to one ----
  *
- * Sizes of tensors are products and quotients of a dozen integers.  They are worked out exactly and
+ * Sizes of tensors are products and quotients of a dozen integers.  They are computed exactly and
  * rounded once, so that 10 / 3 * 3 is 10.  Everything here fails (false) instead of overflowing. */
 
 __extension__ typedef __int128 orr__wide;

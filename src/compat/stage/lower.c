@@ -515,7 +515,7 @@ static orr_code stg_infer_chain(stg_infer *f,
 }
 
 /* Numbers for symbols.  There are about forty different expressions in a model, each asked for
- * thousands of times, so every one is worked out once. */
+ * thousands of times, so every one is computed once. */
 
 static void set(stg_measure *m, const char *name, uint64_t value)
 {
@@ -615,7 +615,7 @@ typedef struct leaving {
 typedef struct clearing {
     stg_plan *p;
     bool *is_empty;
-    uint32_t *first, *child; /* children of empty nodes: one entry a dependency */
+    uint32_t *first, *child; /* children of empty nodes: one entry per dependency */
     uint32_t *waits;         /* how many empty parents are without a round */
     leaving *order;
     size_t count;

@@ -63,7 +63,7 @@ typedef struct stg_measure {
     stg_space *space;
     int64_t values[ORR__SYMBOLS_MOST];
     uint64_t known; /* bit s: symbol s has a value */
-    double *memo;   /* by expression; NaN: not worked out */
+    double *memo;   /* by expression; NaN: not computed */
     size_t memo_room;
 } stg_measure;
 

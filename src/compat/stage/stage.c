@@ -95,7 +95,7 @@ static void stg_pipeline_fini(stg_pipeline *p)
     orr_free(p->pairs);
 }
 
-/* The first stages get a layer more when they do not come out even.  What is behind the last layer
+/* The first stages get a layer more when they do not come out even.  What is after the last layer
  * belongs to stage (layers - 1) mod stages, which is the last one only when they do: the
  * reference's rule, unless precision is mixed. */
 static uint32_t stage_of(int32_t place, const orr_stage_options *opt)
@@ -236,7 +236,7 @@ static orr_code stg_pipeline_split(stg_pipeline *p,
 /* Words and layouts, each kept once.
  *
  * A layout is found by its content: the numbers of its extents, as bytes.  What is asked of a
- * layout over and over (its size, its text) is worked out the first time. */
+ * layout over and over (its size, its text) is computed the first time. */
 
 bool stg_space_init(stg_space *s)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_impl.h - a job that has been worked out, and what its writers share. */
+/* stage_impl.h - a job that has been computed, and what its writers share. */
 #ifndef ORR_SYMBOLIC_STAGE_IMPL_H
 #define ORR_SYMBOLIC_STAGE_IMPL_H
 

@@ -122,7 +122,7 @@ typedef struct stg_size {
     bool is_whole;
 } stg_size;
 
-/* With mixed precision: 2 bytes an element, 6 of a parameter and 4 more for its optimizer. */
+/* With mixed precision: 2 bytes per element, 6 of a parameter and 4 more for its optimizer. */
 static stg_size io_bytes(const orr_stage *job, const stg_tensor *t, double elements)
 {
     if (!job->opt.mixed_precision || elements == 0)

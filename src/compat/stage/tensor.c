@@ -340,11 +340,10 @@ orr_code stg_tgraph_link(stg_tgraph *g, uint32_t source, uint32_t target, orr_er
     return ORR_OK;
 }
 
-/* What each operation makes of its operands: layout, number of operations, and what it insists
- * on.
+/* What each operation makes of its operands: layout, number of operations, and what it insists on.
  *
  * This is the table of the specification's section 3.1.  Results depend on the operation, its
- * attribute and the operands' layouts alone, so each combination is worked out once and found again
+ * attribute and the operands' layouts alone, so each combination is computed once and found again
  * by these numbers. */
 
 /* One tensor looked at, and where to complain. */

@@ -52,7 +52,7 @@ typedef struct stg_space {
 bool stg_space_init(stg_space *s); /* false: out of memory; fini is due either way */
 void stg_space_fini(stg_space *s);
 orr_code stg_space_check(const stg_space *s, orr_error *err) ORR_MUST_CHECK;
-void stg_space_no_room(stg_space *s); /* memory ran out */
+void stg_space_no_room(stg_space *s); /* out of memory */
 static inline bool stg_space_has_failed(const stg_space *s)
 {
     return s->algebra.fault != ORR__FINE;
@@ -123,7 +123,7 @@ typedef struct stg_tensor {
     uint32_t a, b;    /* operands */
     uint32_t grad_of; /* the tensor it is the gradient of */
     stg_layout need_a, need_b;
-    stg_layout made;             /* see stg_tensor_made; ORR__NONE: not worked out */
+    stg_layout made;             /* see stg_tensor_made; ORR__NONE: not computed */
     uint32_t extra, extra_count; /* more parents: in the graph's extras */
     int32_t place;
     uint8_t op; /* stg_op */

@@ -650,7 +650,7 @@ static void compiled_activation(llm_pen *p, uint64_t n, bool is_backward)
 }
 
 /* Backward, into one matrix with the gradients of values: where a number lies in it is computed by
- * divisions, which are shifts for 16 heads alike. Five shapes of heads took 2.0 TB/s (16), 1.0 (16
+ * divisions, which are shifts for 16 heads alike.  Five shapes of heads took 2.0 TB/s (16), 1.0 (16
  * and 4, 24 and 8), and 0.5 (12; 14 and 2), where strided passes take 1.6. */
 static void compiled_rotation(llm_pen *p, const llm_step *s, bool is_backward)
 {
