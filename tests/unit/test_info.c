@@ -422,7 +422,7 @@ TEST(test_info__sums_stay_at_the_top_and_say_so)
     CHECK_EQ_U(o->path_us, UINT64_MAX);
     orr_str text;
     CHECK_OK(orr_info_text(o, &text, &err), &err);
-    CHECK(memmem(text.ptr, text.len, "larger than 64 bits", 19));
+    CHECK(memmem(text.ptr, text.len, "exceed 64 bits", 14));
     orr_info_destroy(o);
 }
 
