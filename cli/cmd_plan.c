@@ -855,7 +855,7 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
     o->base.overlaps_tensor = cli_flag(c, "tp-overlap");
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->base.dtype);
     if (software && !(o->base.software = orr_software_find(software)))
-        return cli_misuse(err, "--software '%s': 'orrery help stage' lists them", software);
+        return cli_no_software(software, err);
     orr_code code = orr_bytes_parse(cli_text(c, "reserve"), &reserve, err);
     if (code)
         return orr_because(err, code, "--reserve");

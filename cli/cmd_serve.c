@@ -218,7 +218,7 @@ static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_err
             strcmp(cli_text(c, "context"), "ring") == 0 ? ORR_CONTEXT_RING : ORR_CONTEXT_ALL_GATHER,
     };
     if (!o->software)
-        return cli_misuse(err, "unknown software '%s'", cli_text(c, "software"));
+        return cli_no_software(cli_text(c, "software"), err);
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_dtype_find(orr_str_of(cli_text(c, "kv-dtype")), &o->kv_dtype);
     return read_device(c, o, err);

@@ -179,22 +179,6 @@ static uint64_t given(const cli_context *c, const char *name)
     return cli_given(c, name) ? cli_count(c, name) : 0;
 }
 
-static orr_code refuse_software(const char *name, orr_error *err)
-{
-    char names[400] = "";
-    size_t used = 0;
-    const orr_software *s;
-    /* As the help of an option has them: with commas they do not fit in a message. */
-    for (size_t i = 0; (s = orr_software_at(i)) && used < sizeof names; i++)
-        /* Not the defect of one release, nor graphs without attention, nor two kinds of attention of
-         * one year: all would be too long. */
-        if (!(s->expert_bias_slowdown > 0) && strcmp(s->name, "megatron-core-router") != 0 &&
-            strcmp(s->name, "megatron-core-2024-flash2") != 0)
-            used +=
-                (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? "|" : "", s->name);
-    return cli_misuse(err, "--software '%s': expected %s", name, names);
-}
-
 static uint32_t at_least_1(uint32_t n)
 {
     return n ? n : 1;
@@ -216,7 +200,7 @@ static orr_code read_machine(const cli_context *c, orr_llm_options *o, orr_error
     o->node_ranks = o->node_ranks ? o->node_ranks : m.devices;
     if (m.software[0] && !cli_given(c, "software"))
         o->software = orr_software_find(m.software);
-    return o->software ? ORR_OK : refuse_software(m.software, err);
+    return o->software ? ORR_OK : cli_no_software(m.software, err);
 }
 
 static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error *err)
@@ -276,7 +260,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         return cli_misuse(err, "--fp8-attention requires --dtype fp8, mxfp8 or nvfp4");
     o->software = orr_software_find(cli_text(c, "software"));
     if (!o->software)
-        return refuse_software(cli_text(c, "software"), err);
+        return cli_no_software(cli_text(c, "software"), err);
     if (cli_given(c, "recompute-parts")) {
         orr_str bad;
         if (cli_given(c, "recompute"))

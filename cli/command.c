@@ -5,6 +5,7 @@
 #include "base/io/output.h"
 #include "base/text/text.h"
 
+#include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
 
 #include <errno.h>
@@ -352,4 +353,14 @@ void cli_explain(cli_context *c, orr_run *r, const orr_error *err)
     cli_report(c, err);
     for (size_t i = 0; (line = orr_run_stall_line(r, i)); i++)
         fprintf(stderr, "%s\n", line);
+}
+
+orr_code cli_no_software(const char *name, orr_error *err)
+{
+    const char *near = NULL;
+    for (size_t i = 0; orr_software_at(i); i++)
+        near = cli_nearer(name, near, orr_software_at(i)->name);
+    if (near)
+        return cli_misuse(err, "unknown software '%s'; did you mean '%s'?", name, near);
+    return cli_misuse(err, "unknown software '%s'; 'orrery help stage' lists the presets", name);
 }

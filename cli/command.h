@@ -96,6 +96,8 @@ orr_code cli_packet_rules(bool is_wanted, const struct orr_rules_packet **out, o
 
 orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
+/* The error for a name of --software that is none of the presets. */
+orr_code cli_no_software(const char *name, orr_error *err);
 /* --micro-batch: -1 (as 0), or a whole number from 1 on. */
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
 /* Nodes follow layers times passes: a slip of the finger is refused before the memory is full. */
