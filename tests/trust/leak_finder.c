@@ -6,9 +6,12 @@
  *
  * Every aligned word that looks like an address inside a block counts as a pointer to it.  So a
  * leak may be missed, and none is reported that is not there, but for pointers that are hidden
- * (there are none here) and for stacks of threads that still run. Blocks are in a table of fixed
- * room, by address; sorted once at the end.  Cost: a lock and a few steps for each allocation, a
- * search in the sorted list for each word of memory at the end. */
+ * (there are none here) and for stacks of threads that still run.
+ *
+ * Blocks are a dense list, found by address through a hash table of indices; freed entries are used
+ * again.  Only as much memory is touched as there were live blocks: make check starts this a hundred
+ * thousand times, and a scan of the whole reserved room took 38 of 44 ms.  The list is sorted once at
+ * the end.  Cost: a lock and a few steps per allocation, a binary search per word of memory at the end. */
 #include "leak_finder.h"
 
 #include <execinfo.h>
@@ -26,32 +29,49 @@
 enum { ROOM_BITS = 21, ROOM = 1 << ROOM_BITS, FRAMES = 10 };
 
 typedef struct block {
-    uintptr_t at; /* 0: the place is free; 1: it was freed */
+    uintptr_t at; /* 0: freed, waits in the list of free entries */
     size_t size;
     bool is_reached;
     void *frames[FRAMES];
 } block;
 
 static block *table;
-static size_t used;
+static uint32_t *slots; /* hash table: 1 + index into table; 0: empty; GONE: removed */
+static const uint32_t GONE = UINT32_MAX;
+static size_t count, used; /* entries of table, slots that are not empty */
+static size_t first_free;  /* 1 + index of a freed entry, whose size is the next one */
 static bool is_off, has_frames;
 static const char *report_path;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool is_inside; /* backtrace allocates when it is called first */
 
+static void *reserve(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
 void leaks_watch(const char *report)
 {
-    table = mmap(NULL, sizeof(block) * ROOM, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (table == MAP_FAILED)
-        table = NULL;
+    slots = reserve(sizeof *slots * ROOM);
+    table = slots ? reserve(sizeof *table * ROOM) : NULL;
     report_path = report;
     has_frames = getenv("FAULT_FRAMES") != NULL;
 }
 
-static size_t place_of(uintptr_t at)
+static size_t slot_of(uintptr_t at)
 {
     return (size_t)((at >> 4) * 0x9E3779B97F4A7C15u >> (64 - ROOM_BITS));
+}
+
+static size_t new_entry(void)
+{
+    if (!first_free)
+        return count++;
+    const size_t i = first_free - 1;
+    first_free = table[i].size;
+    return i;
 }
 
 void leaks_add(void *p, size_t size)
@@ -65,13 +85,15 @@ void leaks_add(void *p, size_t size)
         is_inside = false;
     }
     pthread_mutex_lock(&lock);
-    size_t i = place_of((uintptr_t)p);
-    while (table[i].at > 1)
-        i = (i + 1) % ROOM;
-    used += table[i].at == 0;
-    table[i] = (block){.at = (uintptr_t)p, .size = size};
+    const size_t entry = new_entry();
+    table[entry] = (block){.at = (uintptr_t)p, .size = size};
     for (size_t k = 0; k < FRAMES; k++)
-        table[i].frames[k] = frames[k];
+        table[entry].frames[k] = frames[k];
+    size_t i = slot_of((uintptr_t)p);
+    while (slots[i] && slots[i] != GONE)
+        i = (i + 1) % ROOM;
+    used += slots[i] == 0;
+    slots[i] = (uint32_t)entry + 1;
     is_off = used > ROOM / 4 * 3; /* then nothing is said */
     pthread_mutex_unlock(&lock);
 }
@@ -81,17 +103,21 @@ void leaks_remove(void *p)
     if (!table || !p)
         return;
     pthread_mutex_lock(&lock);
-    size_t i = place_of((uintptr_t)p);
-    while (table[i].at && table[i].at != (uintptr_t)p)
+    size_t i = slot_of((uintptr_t)p);
+    while (slots[i] && (slots[i] == GONE || table[slots[i] - 1].at != (uintptr_t)p))
         i = (i + 1) % ROOM;
-    if (table[i].at)
-        table[i].at = 1;
+    if (slots[i]) {
+        const size_t entry = slots[i] - 1;
+        slots[i] = GONE;
+        table[entry] = (block){.size = first_free};
+        first_free = entry + 1;
+    }
     pthread_mutex_unlock(&lock);
 }
 
 /* ---- the end ---- */
 
-static size_t count, waiting_count;
+static size_t waiting_count;
 static uint32_t *waiting; /* blocks whose words are still to be looked at */
 
 static int by_address(const void *a, const void *b)
@@ -169,9 +195,11 @@ void leaks_report(void)
     if (!table || is_off)
         return;
     is_off = true;
-    for (size_t i = 0; i < ROOM; i++)
-        if (table[i].at > 1)
-            table[count++] = table[i];
+    size_t live = 0;
+    for (size_t i = 0; i < count; i++)
+        if (table[i].at)
+            table[live++] = table[i];
+    count = live;
     qsort(table, count, sizeof *table, by_address);
     waiting = mmap(NULL, (count + 1) * sizeof *waiting, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
