@@ -229,6 +229,7 @@ static orr_code run_network(comparison *k, result *r, orr_error *err)
         code = cli_limits(k->c, &config, err);
     if (!code)
         code = is_loggops ? need_goal(k, err) : need_set(k, err);
+    cli_limits_used(k->c, &config);
     if (is_loggops) {
         config.schedule = k->goal;
     } else {
@@ -280,11 +281,13 @@ static orr_code run_next(comparison *k, const char *name, size_t len, orr_error 
 
 /* ---- results */
 
-static void print_json(const comparison *k)
+static void print_json(const comparison *k, bool is_stopped)
 {
     cli_json j;
     orr_json_writer *w = cli_json_open_tight(&j, "orrery-compare");
     orr_json_put_fields(w, ORR_T("program", "orrery " ORR_VERSION), ORR_T("traces", k->c->args[0]));
+    if (is_stopped)
+        orr_json_put_fields(w, ORR_T("status", "interrupted"));
     orr_json_put_array(w, "runs");
     for (size_t i = 0; i < k->count; i++) {
         const result *r = &k->results[i];
@@ -349,9 +352,10 @@ static orr_code compare_one(cli_context *c, char *traces, chart *x, orr_error *e
     char *const first = c->args[0];
     c->args[0] = traces;
     const orr_code code = run_all(&k, err);
-    if (!code && cli_flag(c, "json"))
-        print_json(&k);
-    else if (!code) {
+    const bool is_known = !code || (code == ORR_ESTOP && k.count > 0);
+    if (is_known && cli_flag(c, "json"))
+        print_json(&k, code == ORR_ESTOP);
+    else if (is_known) {
         if (cli_given(c, "compare-traces"))
             printf("%s%s:\n", x->traces ? "\n" : "", traces);
         print_table(&k);
@@ -926,6 +930,7 @@ static orr_code run_schedule(cli_context *c,
         config->sources = inputs.list;
         config->source_count = inputs.count;
         config->network = NULL;
+        cli_limits_used(c, config);
         code = cli_run_and_print(c, config, wanted, err);
     }
     orr_goal_free(g);
@@ -941,6 +946,7 @@ static orr_code run_traces(cli_context *c,
     orr_code code = has_jobs(c) || brings_schedule(c) ? make_traces(c, &set, err) : ORR_OK;
     config->traces = c->given ? NULL : c->args[0]; /* in memory they have no file to name */
     config->set = set ? set : c->given;
+    cli_limits_used(c, config);
     if (!code)
         code = cli_run_and_print(c, config, wanted, err);
     orr_set_close(set);

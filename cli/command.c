@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const cli_option program_options[] = {
@@ -301,8 +302,20 @@ static void stop_running(int signal_number)
         orr_run_stop(r);
 }
 
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void cli_limits_used(const cli_context *c, orr_run_config *config)
+{
+    config->used_seconds = config->max_seconds > 0 ? now() - c->limited_since : 0;
+}
+
 /* Said beside the name of the option that has the wrong text. */
-orr_code cli_limits(const cli_context *c, orr_run_config *config, orr_error *err)
+orr_code cli_limits(cli_context *c, orr_run_config *config, orr_error *err)
 {
     orr_ps time = 0;
     orr_bytes bytes = 0;
@@ -314,6 +327,10 @@ orr_code cli_limits(const cli_context *c, orr_run_config *config, orr_error *err
         return cli_misuse(err, "--%s must be above 0",
                           time <= 0 && cli_given(c, "max-time") ? "max-time" : "max-memory");
     config->max_seconds = (double)time * 1e-12;
+    if (config->max_seconds > 0 && c->limited_since == 0)
+        c->limited_since = now();
+    else
+        cli_limits_used(c, config);
     config->max_bytes = bytes;
     config->max_events = cli_given(c, "max-events") ? cli_count(c, "max-events") : 0;
     return ORR_OK;

@@ -63,8 +63,10 @@ extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, u
      1, UINT64_MAX}
 #define CLI_LIMITS CLI_LIMIT_OF_TIME, CLI_LIMITS_OF_WORK
 /* clang-format on */
-/* What they say, for a run. */
-orr_code cli_limits(const cli_context *c, orr_run_config *config, orr_error *err);
+/* What they say, for a run.  Time is of the whole command: it counts from the first call. */
+orr_code cli_limits(cli_context *c, orr_run_config *config, orr_error *err);
+/* Sets what has been used of --max-time by now: before a run that waited for other work. */
+void cli_limits_used(const cli_context *c, orr_run_config *config);
 
 /* orr_run_to_end; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
 orr_code cli_run_to_end(orr_run *r, orr_error *err);

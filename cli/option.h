@@ -111,6 +111,7 @@ struct cli_context {
     const struct orr_set *given; /* ... and the next takes them; its argument is only a name then */
     bool is_of_file;             /* ... and its words are a file's, not the user's */
     bool is_brief;               /* ... and takes the least and the most of lists only */
+    double limited_since; /* cli_limits: the first call, by a clock that never jumps; 0: none */
     const char *value[CLI_OPTIONS_MAX]; /* by row of the command's table; NULL: not given */
 };
 

@@ -219,6 +219,9 @@ typedef struct orr_run_config {
     uint64_t max_events; /* the same run always stops at the same event */
 
     uint32_t steps; /* traces: this many times in sequence (orr_run_steps_of); 0: once */
+
+    /* Of max_seconds, already used by earlier runs that share the limit; errors name all of it. */
+    double used_seconds;
 } orr_run_config;
 
 /* Capabilities of an engine, as bits.  engine: "traces", "schedule" or "flows"; network: see

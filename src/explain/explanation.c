@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { ORR__WHAT_IFS = 2 * ORR_NET_DIMS + 16, ORR__WHAT_IF_WORDS = 160 };
 
@@ -34,7 +35,9 @@ typedef struct orr__what_ifs {
     orr_report_what_if list[ORR__WHAT_IFS];
     char words[ORR__WHAT_IFS][ORR__WHAT_IF_WORDS];
     size_t count;
-    bool is_cut; /* a limit of the run ended them */
+    double used_before;    /* of the run's max_seconds, when the first change was tried ... */
+    struct timespec since; /* ... which was then */
+    bool is_cut;           /* a limit of the run ended them */
 } orr__what_ifs;
 
 /* What-ifs: a faster network, chip or memory, and variants of the workload: the run simulated again
@@ -89,6 +92,16 @@ static void estimate(orr__what_ifs *g)
     }
 }
 
+/* All changes share what the run left of its time: there are more than twenty, and with the whole
+ * limit each a page of --max-time 10s could take minutes. */
+static double used_seconds(const orr__what_ifs *g)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return g->used_before + (double)(now.tv_sec - g->since.tv_sec) +
+           (double)(now.tv_nsec - g->since.tv_nsec) * 1e-9;
+}
+
 static orr_code try_on(orr__what_ifs *g,
                        const orr_set *set,
                        orr_run_change change,
@@ -105,6 +118,7 @@ static orr_code try_on(orr__what_ifs *g,
     config.records = 0;
     config.path_steps = 0;
     config.shows_progress = false;
+    config.used_seconds = used_seconds(g);
     orr_code code = orr_run_create(&config, &r, g->err);
     if (code)
         return code;
@@ -193,6 +207,8 @@ static orr_code orr__what_if(orr__what_ifs *g, orr_what_if how)
         return ORR_OK;
     }
     const orr_run_config *c = &g->r->config;
+    g->used_before = c->used_seconds + orr_run_seconds(g->r);
+    clock_gettime(CLOCK_MONOTONIC, &g->since);
     const orr_code code = try_changes(g);
     if (code != ORR_ESTOP || !(c->max_seconds > 0 || c->max_bytes || c->max_events))
         return code;

@@ -214,9 +214,13 @@ orr_code orr_run_to_end(orr_run *r, orr_error *err)
 {
     struct timespec from, to;
     orr_guard *guard;
+    /* No time is left: to the guard 0 would be no limit, and this is over before it looks. */
+    const double least = 1e-9, most = r->config.max_seconds;
+    double left = most > 0 ? most - r->config.used_seconds : 0;
+    if (most > 0 && !(left > least))
+        left = least;
     atomic_store(&r->was_stopped, false);
-    orr_code code =
-        orr_guard_start(r->config.max_seconds, r->config.max_bytes, stop_at_limit, r, &guard, err);
+    orr_code code = orr_guard_start(left, r->config.max_bytes, stop_at_limit, r, &guard, err);
     if (code)
         return code;
     clock_gettime(CLOCK_MONOTONIC, &from);

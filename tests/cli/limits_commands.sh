@@ -23,6 +23,13 @@ events=$(orrery -q run step.orr --machine dgx-h100 --json | sed -n 's/^ *"events
 t run step.orr --machine dgx-h100 --report r.html --what-if simulate --max-events "$events"
 grep -o 'A limit of the run was reached while changes were tried: some are missing.' r.html
 page r.html
+echo "compare:" # what was run before the limit is shown
+orrery -q run step.orr --machine dgx-h100 --compare unaware >first
+events=$(awk 'NR == 2 {print $NF}' first)
+t run step.orr --machine dgx-h100 --compare unaware,packet --max-events "$events" | sed "s/of $events ev/of N ev/"
+cmp first out
+t run step.orr --machine dgx-h100 --compare unaware,packet --max-events "$events" --json | head -1
+python3 -c 'import json; o = json.load(open("out")); print(o["status"], [run["network"] for run in o["runs"]])'
 echo "demo:"
 t demo --ranks 8 -o d --max-events 20
 grep -o 'interrupted at.*of 8 ranks had finished' out | sed 's/at .*:/at some time:/'

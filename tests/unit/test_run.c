@@ -355,6 +355,21 @@ TEST(test_run__a_stopped_run_can_go_on)
     orr_set_close(set);
 }
 
+/* Runs that share a limit of time: what the others used is gone, and the error names all of it. */
+TEST(test_run__earlier_runs_use_up_the_time)
+{
+    orr_set *set = ring_of(4);
+    for (int used = 0; used <= 120; used += 60) {
+        orr_run *r = start((orr_run_config){.set = set, .max_seconds = 100, .used_seconds = used});
+        CHECK_EQ(orr_run_to_end(r, &err), used < 100 ? ORR_OK : ORR_ESTOP);
+        CHECK_EQ(orr_run_finished(r), used < 100 ? 4 : 0);
+        if (used > 100)
+            CHECK_SAYS(&err, "the limit of 100 s is reached: ");
+        orr_run_destroy(r);
+    }
+    orr_set_close(set);
+}
+
 /* Everything that can be asked of a run; what it has not is refused, with words. */
 static void ask_all(orr_run *r)
 {
@@ -701,6 +716,7 @@ int main(void)
         RUN(test_run__results_that_an_engine_has_not_are_empty),
         RUN(test_run__every_string_may_be_freed),
         RUN(test_run__a_stopped_run_can_go_on),
+        RUN(test_run__earlier_runs_use_up_the_time),
         RUN(test_run__anything_may_be_asked_at_any_time),
         RUN(test_run__another_thread_stops_it),
         RUN(test_run__a_signal_handler_stops_it),

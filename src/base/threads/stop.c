@@ -142,8 +142,9 @@ orr_code orr_guard_start(double seconds,
         return orr_no_memory(err);
     }
     /* A limit exceeded already is seen at once: short work may end before the thread checks. */
-    if (bytes && memory_now() > bytes) {
-        g->reached = ORR_GUARD_MEMORY;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if ((g->reached = look(g, &now))) {
         g->is_over = true;
         stop(context);
     }
