@@ -85,15 +85,15 @@ def svg(result):
             f'<g fill="#036" fill-opacity="0.6">{dots}</g></svg>\n')
 
 
-HEAD = """# Truth: what was measured, and what orrery says
+HEAD = """# Truth: measurements and predictions
 
 Written by `make truth`; do not edit. Every row of `truth/tables` was run through `orrery stage` or `orrery serve` and
 `orrery run` with the machine and the software that its source names. Errors are of the step time (memory: of the bytes),
 in per cent of the measured value; positive means that orrery is too slow. Order is the rank correlation (Spearman) of
-measured and predicted values. No constant is fitted to a table that is listed
-here, but for the rows that `truth/README.md` names.
+measured and predicted values. No constant is fitted to a table listed here, except for the rows that
+`truth/README.md` names.
 
-| table | rows | mean error | median | bias | order | worst row | best peer | asked |
+| table | rows | mean error | median | bias | order | worst row | best other tool | target |
 |---|---|---|---|---|---|---|---|---|
 """
 
@@ -112,7 +112,7 @@ def page(results):
         if r.table.wrong:
             lines.append(f"Where it is wrong, and why: {r.table.wrong}\n\n")
         if r.failed:
-            lines.append(f"{len(r.failed)} rows are refused: {r.failed[0].why}\n\n")
+            lines.append(f"{len(r.failed)} rows are rejected: {r.failed[0].why}\n\n")
         shown = sorted(r.done, key=lambda c: -abs(c.error())) if r.count > 40 else r.done
         lines.append(f"| row | measured | orrery | error |\n|---|---|---|---|\n")
         for c in shown[:40]:
@@ -128,8 +128,8 @@ def is_covered(case):
 
 def intervals(results):
     """How many measured values lie within the 90 % intervals."""
-    lines = ["## Intervals\n\n`orrery run` on a chip says within what 90 % of the errors stay. How many of the rows above do, and "
-             "half the width of the interval on average:\n\n| table | rows | inside | half width |\n|---|---|---|---|\n"]
+    lines = ["## Intervals\n\n`orrery run` on a chip prints a 90 % interval. How many of the rows above lie inside it, and its "
+             "mean half width:\n\n| table | rows | inside | half width |\n|---|---|---|---|\n"]
     for r in results:
         known = [c for c in r.done if c.made and c.made.get("interval_ns") and c.measures == "time"]
         if not known:
@@ -144,7 +144,7 @@ def kernels(path):
     """Kernels that were left out of the fit of their class, chip by chip."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    lines = ["\n## Kernels\n\nKernels of families that were left out while the constants of their class were fitted (six fits, "
+    lines = ["\n## Kernels\n\nKernels of families left out of the fit of their class (six fits, "
              "each without a sixth of the families; `tools/atlas/atlas_fit.py` writes these figures when it fits). Error in per cent "
              "of the measured time; inside: of the 90 % interval.\n\n| chip | type | class | rows | median | 90th percentile | inside |\n"
              "|---|---|---|---|---|---|---|\n"]

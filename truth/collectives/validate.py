@@ -126,7 +126,7 @@ def h100(program):
             "its constants are NCCL's published ones. The form of its time was settled with this curve in view: a pipeline of two "
             "stages has one turn more than the bytes need. Without that turn the mean is 7.9 %, so the curve judges constants, "
             "and no longer the form of NVLS. Asked for: 15 % mean.\n\n", "![curve](pictures/validation_h100.svg)\n\n",
-            "| size | measured us | ours us | measured GB/s | ours GB/s | error | way | in 90 % |\n|---|---|---|---|---|---|---|---|\n"]
+            "| size | measured us | ours us | measured GB/s | ours GB/s | error | algorithm | in 90 % |\n|---|---|---|---|---|---|---|---|\n"]
     for r, e in zip(rows, errors):
         text.append(f"| {size_text(r['bytes'])} | {r['us']:.2f} | {r['our_us']:.2f} | {r['measured']:.2f} | {r['ours']:.2f} | "
                     f"{e * 100:+.1f} % | {r['way']} | {'yes' if r['inside'] else 'no'} |\n")
@@ -160,7 +160,7 @@ def deepep(program):
 def fitted(program):
     """Not a judge: how well the fit describes its own rows, and curves left out of it."""
     left = {(r["system"], r["op"], r["gpus"]): float(r["error"]) * 100 for r in table("left_out.csv")}
-    text = ["## AIConfigurator: fitted\n\n512 B to 512 MiB, 42 rows a curve (half and int8). Left out: the error of the curve by "
+    text = ["## AIConfigurator: fitted\n\n512 B to 512 MiB, 42 rows per curve (half and int8). Left out: the error of the curve by "
             "constants fitted to the other curves of its generation (tools/fit_nccl.py). A curve of H100 and H200 all-to-all has "
             "measurements that differ by 2 x from row to row below 64 KiB.\n\n",
             "| machine | op | GPUs | in the fit | left out | worst row |\n|---|---|---|---|---|---|\n"]
