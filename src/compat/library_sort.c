@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library_sort.c - introsort, step by step as in GNU's C++ library (the same from version 4 to 14).
+/* library_sort.c - std::sort of libstdc++ (introsort), step by step; unchanged from GCC 4 to 14.
  *
- * Parts of more than 16 are split around the median of the second, the middle and the last element,
- * which is first swapped to the front; the upper part is done first.  After 2 log2 n splits in a
- * row the rest is a heap sort.  What is left, runs of 16 at most, is put in order by one insertion
- * sort over all.  Every choice of these matters: of two equal elements the one that comes out first
- * depends on each swap.
+ * Ranges of more than 16 are partitioned around the median of the second, the middle and the last
+ * element, which is first swapped to the front; the upper part is sorted first.  After 2 log2 n
+ * levels the rest is heap-sorted.  A final insertion sort over everything finishes the ranges of 16
+ * or fewer.  Every one of these choices matters: the order of equal elements depends on each swap.
  *
  * Cost: O(n log n). */
 #include "library_sort.h"
@@ -26,10 +25,10 @@ static void swap(item *a, item *b)
     *b = t;
 }
 
-/* ---- heaps: on top is what comes last ---- */
+/* ---- heap: the top is the element that sorts last ---- */
 
-/* Put v where there is a hole: down to the bottom first, then up to where it belongs, but not above
- * top. */
+/* std::__adjust_heap: move the hole down to a leaf, then `value` up from there, but not above its
+ * start. */
 static void fill_hole(item *v, size_t hole, size_t count, item value)
 {
     const size_t top = hole;
@@ -40,7 +39,7 @@ static void fill_hole(item *v, size_t hole, size_t count, item value)
         v[hole] = v[child];
         hole = child;
     }
-    if (count % 2 == 0 && child == (count - 2) / 2) { /* a node with one child */
+    if (count % 2 == 0 && child == (count - 2) / 2) { /* the last parent has a single child */
         child = 2 * child + 1;
         v[hole] = v[child];
         hole = child;
@@ -63,9 +62,9 @@ static void heap_sort(item *v, size_t count)
     }
 }
 
-/* ---- splits ---- */
+/* ---- partitioning ---- */
 
-/* The median of three, to the front. */
+/* Swap the median of a, b and c to the front. */
 static void choose_pivot(item *front, item *a, item *b, item *c)
 {
     item *median;
@@ -76,8 +75,8 @@ static void choose_pivot(item *front, item *a, item *b, item *c)
     swap(front, median);
 }
 
-/* Where the upper part begins.  The pivot is at v[0]; the median of three is a guard on both
- * sides. */
+/* Start of the upper part.  The pivot is v[0]; the other two of the median of three stop the
+ * unguarded scans. */
 static size_t split(item *v, size_t count)
 {
     size_t low = 1, high = count;
@@ -107,9 +106,10 @@ static void sort_roughly(item *v, size_t count, unsigned splits_left)
     }
 }
 
-/* ---- the rest ---- */
+/* ---- the final pass ---- */
 
-/* v[i] goes to the left, past all that come after it; the first 16 have the least in front. */
+/* Move v[i] left past everything that sorts after it.  (libstdc++ omits the bound check beyond the
+ * first 16, which always contain the first element; the result is the same.) */
 static void insert(item *v, size_t i)
 {
     const item value = v[i];

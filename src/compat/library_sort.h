@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library_sort.h - the order in which GNU's std::sort leaves elements that compare equal.
+/* library_sort.h - the order in which std::sort of libstdc++ leaves equal elements.
  *
- * std::sort promises nothing for those, but what it does is fixed by its steps, and the reference's
- * files show it (local_memory.c). */
+ * The standard leaves it open, but the implementation determines it, and it shows in files of the
+ * programs we replace (astra_sim/memory_trace.c). */
 #ifndef ORR_LIBRARY_SORT_H
 #define ORR_LIBRARY_SORT_H
 
@@ -13,7 +13,7 @@ typedef struct orr__sort_item {
     uint32_t index;
 } orr__sort_item;
 
-/* Largest keys first. */
+/* Descending by key. */
 void orr__library_sort(orr__sort_item *items, size_t count);
 
 #endif

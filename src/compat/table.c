@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The only file that knows the rooms of src/compat by name.  The rest of the library declares what
- * it is willing to take from them (rules, readers of old formats); what is defined here decides
- * what it gets.
+ * it takes from them (rules, readers of old formats); the definitions here supply it.
  *
- * A row is one program as far as one room knows it: names may repeat, because LogGOPSim and
- * Schedgen were shipped together.  To add one: the header of the room and the row, both under the
- * room's #ifdef. */
+ * A row is one program as far as one room knows it; names may repeat, because LogGOPSim and
+ * Schedgen were shipped together.  To add one: the room's header and the row, both under the room's
+ * #ifdef. */
 #include <orrery/lab/compat.h>
 
 #include "run/loggops/lgs_impl.h"
 #include "run/run_rules.h"
 #include "trace/trace_impl.h"
 
-/* clang-format off: one block for each room, in the order of their names */
+/* clang-format off: one block per room, sorted by name */
 #ifdef ORR_COMPAT_ASTRA_SIM
 #include "astra_sim/astra_sim.h"
 #endif
@@ -89,7 +88,7 @@ static const orr_compat programs[] = {
 };
 /* clang-format on */
 
-/* ---- what parts of the library take by themselves ---- */
+/* ---- what parts of the library use without being asked ---- */
 
 const orr__et_old *const orr__et_old_forms =
 #ifdef ORR_COMPAT_ET_LEGACY

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* astra_sim.h - what the table of programs takes from this room. */
+/* astra_sim.h - what this room exports to table.c. */
 #ifndef ORR_COMPAT_ASTRA_SIM_H
 #define ORR_COMPAT_ASTRA_SIM_H
 

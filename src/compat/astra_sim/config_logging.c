@@ -2,13 +2,13 @@
 /* config_logging.c - the logging file of the old programs: TOML in the words of spdlog_setup
  * (docs/format/logging.md, astra-sim.md 10.3).
  *
- * Sinks are where lines go, loggers are who says them; a logger names its sinks.  What the old
- * program does with such a file is kept where it makes a difference: a logger that says no level is
- * at info, for the default sinks too; and after reading the file the program sets one pattern for
- * all of its sinks.  One thing is not kept: loggers of the type async lose all of their lines
- * there, because their threads are gone before the first of them.
+ * A logger emits lines, a sink receives them; each logger lists its sinks.  Two quirks of the old
+ * program are kept because they show in its output: a logger without a level is at info, for the
+ * default sinks too, and after reading the file the program sets one pattern on all sinks.  One is
+ * not kept: there, async loggers lose all their lines, because their threads have ended before the
+ * first one.
  *
- * Keys that nobody knows are errors, as everywhere here. */
+ * Unknown keys are errors, as everywhere here. */
 #include "config_logging.h"
 
 #include "base/io/input.h"
@@ -46,9 +46,9 @@ typedef struct reader {
     named_pattern *patterns;
     uint32_t pattern_count;
     const char *global_pattern; /* NULL: none */
-    orr_str *loggers;           /* the names so far */
+    orr_str *loggers;           /* names read so far */
     uint32_t logger_count;
-    orr_str *pools; /* of threads */
+    orr_str *pools; /* names of thread pools */
     uint32_t pool_count;
     orr_error *err;
 } reader;
@@ -63,7 +63,7 @@ static orr_code need_type(reader *r, orr_toml_value v, orr_toml_type type, const
                     what, orr_toml_type_name(type), orr_toml_type_name(orr_toml_type_of(v)));
 }
 
-/* About the value of a key that was found: "KEY: ...", or with the text it has in quotes. */
+/* Fail at the value of a key that exists. */
 static orr_code refuse(reader *r, orr_toml_value table, const char *key, const char *fmt, ...)
     ORR_PRINTF(4, 5);
 static orr_code refuse(reader *r, orr_toml_value table, const char *key, const char *fmt, ...)
@@ -93,7 +93,7 @@ static orr_code check_keys(reader *r, orr_toml_value table, const char *const *k
     return ORR_OK;
 }
 
-/* A text, without NUL so that it is one for the system too.  ORR_END: the key is not there. */
+/* A string without NUL, so that it can be passed to the system.  ORR_END: no such key. */
 static orr_code take_text(reader *r, orr_toml_value table, const char *key, orr_str *out)
 {
     orr_toml_value v;
@@ -149,7 +149,7 @@ static orr_code take_bool(reader *r, orr_toml_value table, const char *key, bool
     return need_type(r, v, ORR_TOML_BOOL, key);
 }
 
-/* One of these words, by its place; *out stays when the key is not there. */
+/* Index of the value in `words`; *out is unchanged if the key is missing. */
 static orr_code take_word(
     reader *r, orr_toml_value table, const char *key, const char *const *words, unsigned *out)
 {
@@ -181,7 +181,7 @@ static orr_code take_level(reader *r, orr_toml_value table, const char *key, orr
     return code;
 }
 
-/* [[key]]: the tables in it.  Nothing of that name is a list of none. */
+/* [[key]]: the array of its tables; empty if there is none. */
 static orr_code take_tables(reader *r, orr_toml_value root, const char *key, orr_toml_value *out)
 {
     orr_toml_value item;
@@ -199,7 +199,7 @@ static orr_code take_tables(reader *r, orr_toml_value root, const char *key, orr
     return code;
 }
 
-/* Names are few; looking through them is enough. */
+/* Linear search: there are few names. */
 static orr_code add_name(
     reader *r, orr_toml_value table, const char *what, orr_str *names, uint32_t *count)
 {
@@ -220,7 +220,7 @@ static orr_code add_name(
 
 /* ---- sinks ---- */
 
-/* Without _st or _mt: with one thread there is no difference. */
+/* Without the suffix _st or _mt, which makes no difference with one thread. */
 static const orr_word sink_types[] = {
     {"stdout_sink", ORR__SINK_STDOUT},       {"stderr_sink", ORR__SINK_STDERR},
     {"color_stdout_sink", ORR__SINK_STDOUT}, {"color_stderr_sink", ORR__SINK_STDERR},
@@ -248,7 +248,7 @@ static orr_code take_type(reader *r, orr_toml_value table, orr__sink_kind *out)
                   ORR_SHOWN(s, SHOWN));
 }
 
-/* "10M", "512 kb", "7": at most 2^63. */
+/* "10M", "512 kb", "7": up to 2^63. */
 static bool parse_size(orr_str s, uint64_t *out)
 {
     static const char letters[] = "kmgt";
@@ -285,7 +285,8 @@ static orr_code take_path(reader *r, orr_toml_value table, const char *key, cons
     bool makes_folder;
     orr_code code = need_copy(r, table, key, out);
     if (!code)
-        code = take_bool(r, table, "create_parent_dir", &makes_folder); /* spdlog makes it anyway */
+        code = take_bool(r, table, "create_parent_dir", &makes_folder); /* ignored: spdlog always
+                                                                         * creates it */
     if (code || (*out)[0])
         return code;
     return refuse(r, table, key, "%s: expected the name of a file", key);
@@ -388,7 +389,7 @@ static orr_code take_patterns(reader *r, orr_toml_value root)
     return code;
 }
 
-/* *out stays when the logger names none. */
+/* *out is unchanged if the logger names no pattern. */
 static orr_code find_pattern(reader *r, orr_toml_value table, const char **out)
 {
     orr_str name = {"", 0};
@@ -404,7 +405,7 @@ static orr_code find_pattern(reader *r, orr_toml_value table, const char **out)
                   ORR_SHOWN(name, SHOWN));
 }
 
-/* ---- threads, of which there is no need here ---- */
+/* ---- thread pools: checked, not used ---- */
 
 static orr_code take_pools(reader *r, orr_toml_value root)
 {
@@ -487,7 +488,7 @@ static orr_code take_logger(reader *r, orr_toml_value table)
                                        "flush_level", "pattern",         "thread_pool",
                                        "type",        "overflow_policy", NULL};
     orr__logger_rule rule = {.level = ORR__LOG_INFO};
-    orr__log_level flush = ORR__LOG_OFF; /* everything is written in the end */
+    orr__log_level flush = ORR__LOG_OFF; /* ignored: everything is written at the end */
     const char *pattern = r->global_pattern;
     orr_code code;
     if ((code = check_keys(r, table, keys)) ||
@@ -497,7 +498,7 @@ static orr_code take_logger(reader *r, orr_toml_value table)
         (code = take_level(r, table, "flush_level", &flush)) ||
         (code = find_pattern(r, table, &pattern)))
         return code;
-    /* A pattern belongs to a sink: that of the last logger that names it counts. */
+    /* Patterns belong to sinks: the last logger that names a sink wins. */
     for (uint32_t i = 0; r->keeps_patterns && pattern && i < rule.count; i++)
         r->out->sinks[rule.sinks[i]].pattern = pattern;
     r->out->has_unused_patterns |= pattern && !r->keeps_patterns;
@@ -523,7 +524,7 @@ static orr_code take_loggers(reader *r, orr_toml_value root)
     return code;
 }
 
-/* ---- everything ---- */
+/* ---- the whole file ---- */
 
 static orr_code take_file_of_rules(reader *r, orr_toml_value root)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_logging.h - which lines of the old programs go where (docs/format/logging.md). */
+/* config_logging.h - which lines of the old programs go where (docs/format/logging.md): the file,
+ * its patterns, the log files. */
 #ifndef ORR_CONFIG_LOGGING_H
 #define ORR_CONFIG_LOGGING_H
 
@@ -9,13 +10,13 @@
 
 /* ---- patterns ----
  *
- * Lines of a log in the notation of spdlog, the library that ASTRA-sim logs with.
+ * Log lines in the pattern syntax of spdlog, ASTRA-sim's logging library.
  *
  *     orr__log_now(&stamp);
- *     orr__log_fix(orr__log_plain, &stamp, &fixed);     // once: all that is the same in every line
- *     orr__log_line(fixed, &record, &out);              // for each line
+ *     orr__log_fix(orr__log_plain, &stamp, &fixed);     // once: what all lines share
+ *     orr__log_line(fixed, &record, &out);              // per line
  *
- * A run is written when it is over, so all its lines bear one time. */
+ * Lines are written after the run, so all of them have the same time. */
 
 typedef enum orr__log_level {
     ORR__LOG_TRACE,
@@ -24,11 +25,11 @@ typedef enum orr__log_level {
     ORR__LOG_WARNING,
     ORR__LOG_ERROR,
     ORR__LOG_CRITICAL,
-    ORR__LOG_OFF /* above all lines */
+    ORR__LOG_OFF /* above all levels */
 } orr__log_level;
 
 typedef struct orr__log_stamp {
-    struct tm local; /* with its offset from UTC */
+    struct tm local; /* with its UTC offset */
     int64_t seconds; /* since 1970 */
     uint32_t nanoseconds;
     uint64_t process, thread;
@@ -40,17 +41,17 @@ typedef struct orr__log_record {
     orr_str text;
 } orr__log_record;
 
-extern const char orr__log_plain[]; /* spdlog's own pattern */
+extern const char orr__log_plain[]; /* spdlog's default pattern */
 
 void orr__log_now(orr__log_stamp *out);
-/* The pattern with its times put in; what differs from line to line stays as it is. */
+/* Expand the times of a pattern; flags that differ from line to line are left as they are. */
 void orr__log_fix(const char *pattern, const orr__log_stamp *stamp, orr_buf *out);
-/* One line with its end, by a pattern that was fixed. */
+/* One line including its newline, from a pattern that orr__log_fix() has expanded. */
 void orr__log_line(orr_str fixed, const orr__log_record *record, orr_buf *out);
 
-/* ---- where lines go ---- */
+/* ---- routing ---- */
 
-/* Those that have something to say in a run that comes to its end.  A file may name others. */
+/* The loggers that emit lines in a run that finishes.  A file may configure others, too. */
 typedef enum orr__logger {
     ORR__LOG_WORKLOAD,
     ORR__LOG_SYSTEM,
@@ -75,7 +76,7 @@ typedef struct orr__sink {
     const char *name;
     orr__sink_kind kind;
     orr__log_level level;
-    const char *path; /* of files */
+    const char *path; /* of file sinks */
     bool truncates;
     uint64_t max_size, max_files;
     const char *pattern;
@@ -91,13 +92,13 @@ typedef struct orr__logging {
     orr__sink *sinks;
     uint32_t sink_count;
     orr__logger_rule rules[ORR__LOGGERS];
-    bool has_unused_patterns; /* the file has patterns, and they do not count */
+    bool has_unused_patterns; /* the file sets patterns that ASTRA-sim overrides */
 } orr__logging;
 
-extern const orr__logging orr__default_logging; /* no file: every line goes to the default sinks */
+extern const orr__logging orr__default_logging; /* no file: all lines go to the default sinks */
 
-/* keeps_patterns: those of the file count.  Otherwise all its sinks get the one pattern that
- * ASTRA-sim sets after having read the file. */
+/* keeps_patterns: use the patterns of the file.  Otherwise all sinks get the one pattern that
+ * ASTRA-sim sets after reading the file. */
 orr_code orr__parse_logging(orr_span bytes,
                             const char *path,
                             bool keeps_patterns,
@@ -109,7 +110,7 @@ orr_code orr__read_logging(
 
 /* ---- files ----
  *
- * Files that lines are added to, in the ways that logging libraries know.
+ * Files that lines are appended to, with optional truncation and rotation.
  *
  *     const orr_log_file_options opt = {.max_size = 1 << 20, .max_files = 3};
  *     orr_log_file *f;
@@ -117,15 +118,15 @@ orr_code orr__read_logging(
  *     orr_log_file_add(f, line);                 // keeps the first failure for close
  *     if (orr_log_file_close(&f, &err)) ...      // *f is NULL either way
  *
- * Folders on the way are made.  Without options a file is kept and added to, as is /dev/stderr. */
+ * Missing parent folders are created.  Without options the file is appended to; so is
+ * /dev/stderr. */
 
 typedef struct orr_log_file orr_log_file;
 
 typedef struct orr_log_file_options {
-    bool truncates; /* what was in it is gone: then it appears whole, at close */
-    /* A line that would make the file longer than this goes into a new one; run.log becomes
-     * run.1.log, that run.2.log, and so on; the last of max_files is dropped.  0: one file, without
-     * end. */
+    bool truncates; /* start empty; the file then appears as a whole at close */
+    /* Rotate before a line that would exceed max_size: run.log becomes run.1.log, run.1.log becomes
+     * run.2.log, and so on; the last of max_files is dropped.  0: a single file of any size. */
     uint64_t max_size, max_files;
 } orr_log_file_options;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grisu.c - doubles as the JSON library of the reference writes them.
+/* grisu.c - doubles as the JSON library of ASTRA-sim prints them.
  *
- * It uses Grisu2 (F. Loitsch, Printing floating-point numbers quickly and accurately with integers,
- * PLDI 2010, figure 9) with powers of ten in steps of 10^8: quick, always right when read back, but
- * in 1 of 1000 numbers not the shortest text, and of two equally near ones the upper.  Python's and
- * our own (number.h) are always the shortest and nearest.  To be equal to the reference digit by
- * digit the same steps are needed, with 64 bits and the same roundings. */
+ * The library uses Grisu2 (F. Loitsch, Printing floating-point numbers quickly and accurately with
+ * integers, PLDI 2010, figure 9) with powers of ten in steps of 10^8: fast, and it always reads
+ * back the same, but for 1 number in 1000 the text is not the shortest, and of two equally near
+ * ones it is the upper.  Python and our own number.h always print the shortest and nearest.  So
+ * digit-for-digit equality takes the same steps, in 64 bits, with the same rounding. */
 #include "grisu.h"
 
 #include <math.h>
 #include <string.h>
 
-/* 10^k for k = -300, -292, ..., 324: the upper 64 bits, rounded. */
+/* Significands of 10^k for k = -300, -292, ..., 324, rounded to 64 bits. */
 enum { LEAST_POWER = -300, POWER_STEP = 8 };
 static const uint64_t powers[] = {
     0xAB70FE17C79AC6CA, 0xFF77B1FCBEBCDC4F, 0xBE5691EF416BD60C, 0x8DD01FAD907FFC3C,
@@ -39,7 +39,7 @@ static const uint64_t powers[] = {
 enum {
     ALPHA = -60,
     DIGITS = 17
-}; /* the binary exponent of scaled numbers is ALPHA to ALPHA + 28 */
+}; /* scaled numbers have binary exponents from ALPHA to ALPHA + 28 */
 
 /* f * 2^e */
 typedef struct scaled {
@@ -49,7 +49,7 @@ typedef struct scaled {
 
 typedef struct decimal {
     char digits[DIGITS + 3];
-    int count, exponent; /* the digits, as a whole number, times 10^exponent */
+    int count, exponent; /* value: the digits as an integer, times 10^exponent */
 } decimal;
 
 static scaled normalize(scaled x)
@@ -64,7 +64,8 @@ static scaled multiply(scaled a, scaled b)
     return (scaled){(uint64_t)(p >> 64), a.e + b.e + 64};
 }
 
-/* A power of ten that brings numbers with the binary exponent e into range; *k says which. */
+/* The cached power of ten that brings the binary exponent e into range; *k is its decimal
+ * exponent. */
 static scaled power_for(int e, int *k)
 {
     const int f = ALPHA - e - 1;
@@ -76,9 +77,8 @@ static scaled power_for(int e, int *k)
 
 /* ---- digits ---- */
 
-/* The digits so far stand for a number `rest` below the upper bound; `dist` below it is the number
- * that is meant.  Count the last digit down as long as that brings it nearer, and stays within
- * delta. */
+/* The digits so far are `rest` below the upper bound, the exact value is `dist` below
+ * it.  Decrement the last digit while that moves it closer and keeps it within delta. */
 static void approach(decimal *d, uint64_t dist, uint64_t delta, uint64_t rest, uint64_t unit)
 {
     while (rest < dist && delta - rest >= unit &&
@@ -88,7 +88,7 @@ static void approach(decimal *d, uint64_t dist, uint64_t delta, uint64_t rest, u
     }
 }
 
-/* Digits of `high` before the point; true: they are enough. */
+/* The digits of `high` before the point.  True: they suffice. */
 static bool put_whole(decimal *d, scaled high, uint64_t delta, uint64_t dist)
 {
     const int shift = -high.e;
@@ -126,7 +126,7 @@ static void put_fraction(decimal *d, scaled high, uint64_t delta, uint64_t dist)
     approach(d, dist, delta, fraction, one);
 }
 
-/* value: finite, above 0. */
+/* value: finite and positive. */
 static decimal digits_of(double value)
 {
     uint64_t bits;
@@ -134,7 +134,7 @@ static decimal digits_of(double value)
     const uint64_t hidden = UINT64_C(1) << 52, f = bits & (hidden - 1);
     const int e = (int)(bits >> 52);
     const scaled v = e ? (scaled){f + hidden, e - 1075} : (scaled){f, -1074};
-    /* Half way to the neighbours; below a power of two they are nearer. */
+    /* Boundaries: half way to both neighbours; the lower one of a power of two is nearer. */
     const scaled upper = normalize((scaled){2 * v.f + 1, v.e - 1});
     const scaled below =
         f == 0 && e > 1 ? (scaled){4 * v.f - 1, v.e - 2} : (scaled){2 * v.f - 1, v.e - 1};
@@ -143,7 +143,7 @@ static decimal digits_of(double value)
     const scaled power = power_for(upper.e, &k);
     const scaled w = multiply(normalize(v), power);
     scaled high = multiply(upper, power), low = multiply(lower, power);
-    high.f--; /* a unit less on both sides makes up for what was rounded */
+    high.f--; /* one unit tighter on each side covers the rounding of the products */
     low.f++;
     decimal d = {.exponent = -k};
     if (!put_whole(&d, high, high.f - low.f, high.f - w.f))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grisu.h - doubles in the JSON files of the reference, digit by digit. */
+/* grisu.h - doubles as in ASTRA-sim's JSON files, digit for digit. */
 #ifndef ORR_GRISU_H
 #define ORR_GRISU_H
 
@@ -7,7 +7,7 @@
 
 enum { ORR__GRISU_ROOM = 40 };
 
-/* Returns the length; not NUL-terminated.  What is not a number is null. */
+/* Returns the length; no terminating NUL.  NaN and infinities are printed as null. */
 size_t orr__grisu_text(double value, char out[ORR__GRISU_ROOM]);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_file.c - files that are added to.
+/* log_file.c - append-only log files, with rotation.
  *
- * A log that goes on from run to run cannot appear whole, as output.h has it: its bytes are
- * appended as they come, 64 KiB at a time, with O_APPEND, so that two programs may write to one
- * log.  A log that starts over is an orr_output.  Full files are moved aside one after the other,
- * the oldest first. */
+ * A log that grows from run to run cannot appear as a whole, as files of output.h do: it is written
+ * with O_APPEND in blocks of 64 KiB, so that two programs can share it.  A log that starts empty is
+ * an orr_output.  Rotation renames the oldest file first. */
 #include "base/io/output.h"
 #include "base/short_forms.h"
 #include "config_logging.h"
@@ -21,9 +20,9 @@ struct orr_log_file {
     orr_log_file_options opt;
     orr_arena *arena, *scratch;
     char *path;
-    orr_output *whole; /* instead of fd */
+    orr_output *whole; /* used instead of fd by logs that start empty */
     int fd;
-    uint64_t size; /* with what is gathered */
+    uint64_t size; /* including bytes not yet written */
     orr_buf gather;
     int problem; /* errno of the first failure */
     const char *attempt;
@@ -43,7 +42,7 @@ static void note_problem(orr_log_file *f, const char *attempt)
     f->attempt = attempt;
 }
 
-/* The last part of a path begins after its last slash. */
+/* Offset of the file name in a path. */
 static size_t name_at(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -54,7 +53,7 @@ char *orr_path_insert(orr_arena *a, const char *path, const char *text)
 {
     const char *name = path + name_at(path);
     const char *dot = strrchr(name, '.');
-    const bool has_end = dot && dot != name && dot[1]; /* ".log" and "log." have none */
+    const bool has_end = dot && dot != name && dot[1]; /* ".log" and "log." have no extension */
     const size_t stem = has_end ? (size_t)(dot - path) : strlen(path);
     return orr_arena_print(a, "%.*s%s%s", (int)stem, path, text, path + stem);
 }
@@ -102,9 +101,9 @@ static void write_gathered(orr_log_file *f)
     f->gather.len = 0;
 }
 
-/* ---- several ---- */
+/* ---- rotation ---- */
 
-/* run.log to run.1.log; what is in the way is replaced.  Where there is none, nothing happens. */
+/* Rename run.log to run.1.log, replacing an existing one.  A missing source is fine. */
 static void move_one(orr_log_file *f, uint64_t i)
 {
     char number[32], before[32];
@@ -130,7 +129,7 @@ static void turn_over(orr_log_file *f)
         open_end(f, O_TRUNC);
 }
 
-/* ---- everything ---- */
+/* ---- interface ---- */
 
 static orr_code discard(orr_log_file *f, orr_code code)
 {
@@ -162,7 +161,8 @@ orr_code orr_log_file_open(const char *path,
         return discard(f, orr_no_memory(err));
     make_folders(f);
     if (!f->problem && f->opt.truncates) {
-        const char *name = strcmp(path, "-") == 0 ? "./-" : path; /* a file, not standard output */
+        const char *name = strcmp(path, "-") == 0 ? "./-" : path; /* the file "-", not standard
+                                                                   * output */
         const orr_code code = orr_output_open(name, &f->whole, err);
         if (code)
             return discard(f, code);

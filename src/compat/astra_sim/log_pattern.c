@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_pattern.c - spdlog's patterns: %Y-%m-%d, %l, %v, with a width between the sign and the
- * letter.
+/* log_pattern.c - spdlog's patterns: %Y-%m-%d, %l, %v, each with an optional width.
  *
- * A width is [-|=]digits[!]: to the right of the value, on both sides or (without a sign) to its
- * left come blanks up to this many characters, 64 at most; ! cuts what is longer.  Flags that
- * nobody knows stand as they are.  Two of spdlog's flags are padded as if they were longer than
- * they are (%D, %c), which is kept.  Where a line was logged (%s %g %# %! %@) is not known, in
- * ASTRA-sim neither: empty.  All lines bear one time: none has elapsed between them (%i %u %o
- * %O).  %^ and %$ bound the coloured part of a line; nothing is coloured here.
+ * A width is [-|=]digits[!]: the value is padded to this many characters (at most 64) on the right,
+ * on both sides or, without a sign, on the left; ! truncates longer ones.  Unknown flags are
+ * copied.  spdlog overestimates the length of two flags when it pads them (%D, %c); so do we.  The
+ * source location (%s %g %# %! %@) is empty, as in ASTRA-sim.  All lines have the same time, so
+ * elapsed times are 0 (%i %u %o %O).  %^ and %$ delimit the coloured part of a line; nothing is
+ * coloured here.
  *
  * Widths count bytes, as spdlog's do. */
 #include "config_logging.h"
@@ -30,13 +29,13 @@ static const char *const levels[] = {"trace", "debug",    "info", "warning",
 
 typedef struct width {
     size_t want;
-    char side; /* where the blanks go: '<' before, '>' behind, '=' on both sides; 0: no width */
+    char side; /* where the blanks go: '<' before, '>' after, '=' on both sides; 0: no width */
     bool cuts;
 } width;
 
 typedef struct formatter {
-    const orr__log_stamp *stamp;   /* NULL: times are in already */
-    const orr__log_record *record; /* NULL: what differs by line stays as it is */
+    const orr__log_stamp *stamp;   /* NULL: times are already expanded */
+    const orr__log_record *record; /* NULL: flags that differ from line to line are copied */
     orr_buf *out;
 } formatter;
 
@@ -53,7 +52,7 @@ void orr__log_now(orr__log_stamp *out)
 
 /* ---- widths ---- */
 
-/* it is behind the %; afterwards at the letter. */
+/* *it is just after the %; on return at the letter. */
 static width take_width(const char **it, const char *end)
 {
     const char *p = *it;
@@ -83,7 +82,7 @@ static void put_blanks(orr_buf *out, size_t n)
     orr_buf_add(out, blanks, n);
 }
 
-/* counted: how long spdlog takes the value to be. */
+/* counted: the length spdlog assumes for the value. */
 static void put_padded(orr_buf *out, width w, orr_str value, size_t counted)
 {
     const size_t missing = w.want > counted ? w.want - counted : 0;
@@ -122,7 +121,7 @@ static int twelve(const struct tm *t)
     return t->tm_hour > 12 ? t->tm_hour - 12 : t->tm_hour;
 }
 
-/* Several numbers at once.  False: not one of these flags. */
+/* Flags of several numbers.  False: not one of them. */
 static bool print_date(char flag, const struct tm *t, char *out)
 {
     const int year = t->tm_year + 1900, month = t->tm_mon + 1;
@@ -156,7 +155,7 @@ static bool print_date(char flag, const struct tm *t, char *out)
     }
 }
 
-/* One number.  False: not one of these flags. */
+/* Flags of a single number.  False: not one of them. */
 static bool print_number(char flag, const orr__log_stamp *s, char *out)
 {
     static const char flags[] = "YCmdHIMSefFEPtiuoO";
@@ -192,7 +191,7 @@ static bool print_number(char flag, const orr__log_stamp *s, char *out)
     return true;
 }
 
-/* The same in all lines.  False: not one of these flags. */
+/* Flags that all lines share.  False: not one of them. */
 static bool put_fixed(const formatter *f, char flag, width w)
 {
     char text[ROOM] = "";
@@ -228,7 +227,7 @@ static orr_str value_for(char flag, const orr__log_record *r)
 
 static void format(const formatter *f, orr_str pattern);
 
-/* A flag with its width, as it stands. */
+/* A flag with its width, copied. */
 static void put_again(orr_buf *out, const char *from, const char *to)
 {
     orr_buf_add(out, from, (size_t)(to - from));
@@ -246,11 +245,11 @@ static void put_flag(const formatter *f, const char *from, const char *at, width
         else
             put_padded(f->out, w, value_for(flag, f->record), value_for(flag, f->record).len);
     } else if (!f->stamp) {
-        put_again(f->out, from, at + 1); /* one that nobody knows */
+        put_again(f->out, from, at + 1); /* unknown */
     } else if (flag == '+') {
         format(f, orr_str_of(orr__log_plain));
     } else if (flag != '^' && flag != '$' && !put_fixed(f, flag, w)) {
-        if (w.cuts) /* then the exclamation mark was the flag */
+        if (w.cuts) /* the exclamation mark itself was the flag */
             put_fixed(f, '!', (width){w.want, w.side, false});
         else
             orr_buf_text(f->out, "%%");

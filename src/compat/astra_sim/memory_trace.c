@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_trace.c - the tensors of a rank over time, as the Chrome trace that ASTRA-sim writes
+/* memory_trace.c - a rank's tensors over time, in the Chrome trace format of ASTRA-sim
  * (astra-sim.md 10.2).
  *
- * Equal to the reference's also in the order of its events, which is that of GNU's
- * std::unordered_map over names and, by lifetime, of its std::sort, and in every digit: see
- * hash_order.h, library_sort.h and grisu.h.
+ * Byte for byte the same, so three accidents of its libraries are reproduced: the order of events
+ * is that of libstdc++'s std::unordered_map over names (hash_order.h), tensors of equal lifetime
+ * are in the order its std::sort leaves them in (library_sort.h), and numbers have the digits of
+ * its JSON library (grisu.h).
  *
- * Cost: O(n log n) in the tensors and reads of a rank. */
+ * Cost: O(n log n) in a rank's tensors and reads. */
 #include "astra_sim.h"
 
 #include "base/formats/json.h"
@@ -20,9 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- the order of names in the reference's maps ---- */
+/* ---- iteration order of the reference's maps ---- */
 
-/* The hash of GNU's std::hash<std::string> on 64-bit machines: MurmurHash64A with this seed. */
+/* libstdc++'s std::hash<std::string> on 64-bit machines: MurmurHash64A with its default seed. */
 static uint64_t library_hash(orr_str s)
 {
     const uint64_t factor = 0xc6a4a7935bd1e995u;
@@ -45,10 +46,10 @@ static uint64_t library_hash(orr_str s)
 
 typedef struct orders {
     uint64_t *hashes;
-    hash_order sizes;    /* sizes and writes: tensors put in as they were first mentioned */
-    hash_order numbers;  /* put in as `sizes` has them */
-    hash_order readable; /* put in as they were first mem_read */
-    uint32_t *number;    /* of each tensor: its place in `sizes` */
+    hash_order sizes;    /* the maps of sizes and of writes: inserted at first mention */
+    hash_order numbers;  /* the map of numbers: inserted in the order of `sizes` */
+    hash_order readable; /* the map of reads: inserted at the first read */
+    uint32_t *number;    /* per tensor: its position in `sizes` */
 } orders;
 
 static void orders_fini(orders *o)
@@ -93,7 +94,7 @@ typedef struct writer {
     uint64_t rank;
 } writer;
 
-enum { LIFETIMES = 1000000, COUNTER = 2000000, HEATMAP = 3000000 }; /* added to the rank: pid */
+enum { LIFETIMES = 1000000, COUNTER = 2000000, HEATMAP = 3000000 }; /* pid = this + rank */
 
 static void put_double(writer *w, const char *key, double value)
 {
@@ -104,7 +105,7 @@ static void put_double(writer *w, const char *key, double value)
 
 static void put_time(writer *w, const char *key, uint64_t ticks)
 {
-    put_double(w, key, 1e-3 * (double)ticks); /* in microseconds */
+    put_double(w, key, 1e-3 * (double)ticks); /* microseconds */
 }
 
 static void put_number(writer *w, const char *key, uint64_t value)
@@ -123,7 +124,7 @@ static void put_name(writer *w, const char *key, uint32_t tensor_index)
     orr_json_str(&w->json, orr_intern_get(w->l->names, tensor_index));
 }
 
-/* Events and their arguments have their keys in alphabetical order. */
+/* The JSON library sorts keys: events and their arguments are written in alphabetical order. */
 static void begin_event(writer *w)
 {
     orr_json_begin_object(&w->json);
@@ -143,7 +144,7 @@ static void end_event(writer *w)
         orr_output_drain(w->out, &w->text);
 }
 
-/* One end of a read or a write; place NONE: no node does it. */
+/* Start or end of a read or write; place NONE: by no node. */
 static void put_edge(
     writer *w, uint32_t index, uint32_t place, const char *category, const char *phase, uint64_t at)
 {
@@ -231,8 +232,8 @@ static void put_counter(writer *w)
 
 /* ---- the heat map: tensors by lifetime ---- */
 
-/* By lifetime, the longest first; equal ones as the reference's library leaves them.  A tensor that
- * is never read lives to the last change there is. */
+/* Longest lifetime first; ties as std::sort leaves them.  A tensor that is never read lives until
+ * the last event. */
 static orr__sort_item *sort_lives(const writer *w)
 {
     const mem_ledger *l = w->l;
@@ -263,7 +264,7 @@ static void put_label(writer *w, const char *event, const char *name, bool is_th
     end_event(w);
 }
 
-/* Small tensors are blue, the largest is red. */
+/* From blue (small) to red (the largest). */
 static void put_color(writer *w, uint64_t size, uint64_t largest)
 {
     char text[16];
@@ -272,7 +273,7 @@ static void put_color(writer *w, uint64_t size, uint64_t largest)
     put_text(w, "cname", text);
 }
 
-/* "name (1.234 MB)"; long names lose their end, and sizes what does not fit in five characters. */
+/* "name (1.234 MB)"; long names are cut, and sizes to five characters. */
 static void put_caption(writer *w, uint32_t index)
 {
     const orr_str name = orr_intern_get(w->l->names, index);

@@ -3,9 +3,9 @@
  *
  *     [2026-01-31 12:00:00.000] [workload] [info] sys[0] finished, 52776 cycles, exposed communication 52776 cycles.
  *
- * All lines of a run are gone through once for each place that they go to; the logging file says
- * which those are.  Lines below info are made from the starts and ends of nodes, which are kept
- * only when they are asked for. */
+ * Each destination (standard output, a file) takes one pass over all lines of the run; the logging
+ * file says which lines it gets.  Lines below info come from the starts and ends of nodes, which
+ * are recorded only if such lines are wanted. */
 #include "astra_sim.h"
 #include "base/io/output.h"
 #include "base/memory/map.h"
@@ -18,38 +18,39 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* One place that lines go to: standard output, a default log, or a sink of the logging file.
+/* A destination of lines: standard output, a default log or a sink of the logging file.
  *
  *     if (log_open_sink(&w, &logging, 2, &err)) ...
- *     if (log_begin(&w, ORR__LOG_WORKLOAD, ORR__LOG_INFO)) {   // does anybody there want it?
+ *     if (log_begin(&w, ORR__LOG_WORKLOAD, ORR__LOG_INFO)) {   // wanted here?
  *         orr_buf_print(&w.text, "sys[%u] finished", rank);
  *         log_end(&w);
  *     }
  *     code = log_close(&w, &err); */
 typedef struct log_writer {
     const orr__logging *logging;
-    orr__sink_kind kind;  /* the sinks that are this place: all of standard output or error, */
-    uint32_t sink;        /* or the one with this number */
-    orr__log_level level; /* of the default sink that is this place; OFF: none is */
-    orr_buf patterns;     /* of sinks, fixed, one behind the other; the default one is the last */
+    orr__sink_kind kind;  /* which sinks write here: all of standard output or error, */
+    uint32_t sink;        /* or this one */
+    orr__log_level level; /* of the default sink that writes here; OFF: none */
+    orr_buf patterns;     /* expanded patterns of all sinks, concatenated; the default one is
+                           * last */
     uint32_t *pattern_end;
-    orr_output *out; /* one of the two */
+    orr_output *out; /* exactly one of out and file is set */
     orr_log_file *file;
-    orr__logger logger; /* of the line that has begun */
+    orr__logger logger; /* of the current line */
     orr__log_level line_level;
     orr_buf text, lines;
 } log_writer;
 
-/* From a line to the places that want it.
+/* Routing.
  *
- * A line is said by a logger, at a level.  Below the logger's own level it goes nowhere; otherwise
- * to each of the logger's sinks, in the order of the file, and then to the default ones, if it is
- * not below their levels.  A place is written in one pass over all lines, so nothing is kept; what
- * is asked for by no sink of the place is not even put into words. */
+ * A logger emits a line at a level.  Below the logger's own level it is dropped; otherwise it goes
+ * to each of the logger's sinks, in file order, and then to the default sinks, if their levels
+ * allow.  Each destination is written in one pass over all lines, so nothing is buffered, and a
+ * line that no sink here wants is not even formatted. */
 
 enum { DRAIN = 1 << 16 };
 
-/* ---- what is wanted ---- */
+/* ---- filtering ---- */
 
 static bool is_here(const log_writer *w, uint32_t sink)
 {
@@ -62,6 +63,7 @@ static bool wants(const log_writer *w, uint32_t sink, orr__log_level level)
     return is_here(w, sink) && level >= w->logging->sinks[sink].level;
 }
 
+/* True: the caller prints the line into w->text and calls log_end(). */
 static bool log_begin(log_writer *w, orr__logger logger, orr__log_level level)
 {
     const orr__logger_rule *rule = &w->logging->rules[logger];
@@ -90,7 +92,7 @@ static void put_line(log_writer *w, uint32_t pattern)
         .text = {(const char *)w->text.ptr, w->text.len},
     };
     orr__log_line(pattern_at(w, pattern), &record, &w->lines);
-    if (w->file) { /* line by line, because it may turn over between two of them */
+    if (w->file) { /* line by line: the file may rotate between two lines */
         orr_log_file_add(w->file, (orr_str){(const char *)w->lines.ptr, w->lines.len});
         w->lines.len = 0;
     } else if (w->lines.len > DRAIN) {
@@ -98,7 +100,6 @@ static void put_line(log_writer *w, uint32_t pattern)
     }
 }
 
-/* True: put the line into w->text and end it. */
 static void log_end(log_writer *w)
 {
     const orr__logger_rule *rule = &w->logging->rules[w->logger];
@@ -145,6 +146,7 @@ static orr_code opened(log_writer *w, orr_code code)
     return code;
 }
 
+/* kind: of the sinks that also write there, STDOUT or NOTHING. */
 static orr_code log_open_default(log_writer *w,
                                  const orr__logging *logging,
                                  const char *path,
@@ -160,7 +162,6 @@ static orr_code log_open_default(log_writer *w,
     return opened(w, code);
 }
 
-/* kind: of the sinks whose lines go there too; STDOUT or NOTHING. */
 static orr_code log_open_stderr(log_writer *w, const orr__logging *logging, orr_error *err)
 {
     orr_code code = set_up(w, logging, err);
@@ -170,7 +171,7 @@ static orr_code log_open_stderr(log_writer *w, const orr__logging *logging, orr_
     return opened(w, code);
 }
 
-/* run.log: run_2026-01-31.log */
+/* run.log becomes run_2026-01-31.log. */
 static orr_code open_daily(log_writer *w, const orr__sink *s, orr_error *err)
 {
     char day[40];
@@ -185,7 +186,7 @@ static orr_code open_daily(log_writer *w, const orr__sink *s, orr_error *err)
     return code;
 }
 
-/* A sink that is a file. */
+/* A file sink. */
 static orr_code log_open_sink(log_writer *w,
                               const orr__logging *logging,
                               uint32_t sink,
@@ -218,12 +219,12 @@ static orr_code log_close(log_writer *w, orr_error *err)
     return code;
 }
 
-/* ---- what happened, in the order of time ---- */
+/* ---- events of the run, in time order ---- */
 
 typedef enum note_kind {
     NOTE_GROUP_RING,
     NOTE_FINISHED,
-    NOTE_ISSUE, /* of a node; only when they are kept */
+    NOTE_ISSUE, /* of a node; only if node events are recorded */
     NOTE_CALLBACK
 } note_kind;
 
@@ -231,12 +232,13 @@ typedef struct note {
     note_kind kind;
     uint32_t rank;
     uint32_t count, index; /* of a group ring */
-    bool is_comm_first;    /* of a finished rank: the order of two lines */
+    bool is_comm_first;    /* of a finished rank: the communication line precedes the compute
+                            * line */
     uint32_t place;        /* of a node */
     uint64_t tick;
 } note;
 
-/* The nodes that a rank has started, in order. */
+/* The nodes a rank has started, in order. */
 typedef struct start_list {
     uint32_t *place;
     size_t count, room;
@@ -245,7 +247,7 @@ typedef struct start_list {
 typedef struct notes {
     note *list;
     size_t count, room;
-    start_list *starts; /* by rank, until it finishes; NULL: not kept */
+    start_list *starts; /* per rank, until it finishes; NULL: not recorded */
     uint32_t ranks;
 } notes;
 
@@ -320,8 +322,8 @@ static void keep_start(run_npu *n, uint32_t place)
         own->place[own->count++] = place;
 }
 
-/* The class of the node that the reference's table of nodes has in front comes first
- * (astra-sim.md 10.1). */
+/* The statistics print the class of the first node in the iteration order of the reference's hash
+ * map first (astra-sim.md 10.1). */
 static bool is_comm_first(run_npu *n, const start_list *own)
 {
     hash_order order = {0};
@@ -372,7 +374,7 @@ static const run_observer issues = {.node_start = note_start, .node_end = note_e
 typedef struct printer {
     const orr_sim *s;
     log_writer to;
-    orr_intern **tensors; /* by rank: those that its tracker has seen; NULL: nobody asked yet */
+    orr_intern **tensors; /* per rank: tensors seen by its tracker; NULL: none yet */
 } printer;
 
 static const orr__logging *logging_of(const orr_sim *s)
@@ -390,7 +392,7 @@ static void end(printer *p)
     log_end(&p->to);
 }
 
-/* ---- the start: rank 0's rings ---- */
+/* ---- start of the run: the rings of rank 0 ---- */
 
 static void print_rings(printer *p)
 {
@@ -425,7 +427,7 @@ static void print_group_ring(printer *p, const note *n)
     end(p);
 }
 
-/* ---- a finished rank ---- */
+/* ---- statistics of a finished rank ---- */
 
 static void print_number(printer *p, uint32_t rank, const char *what, uint64_t value)
 {
@@ -443,7 +445,8 @@ static void print_share(printer *p, uint32_t rank, const char *what, double valu
     end(p);
 }
 
-/* Wraps around when the rank idles more than it overlaps (astra-sim.md 10.1). */
+/* Unsigned, so it wraps if the rank idles longer than it overlaps, as in the reference
+ * (astra-sim.md 10.1). */
 static uint64_t overlap_of(const run_npu *n)
 {
     const orr_sim_rank_result *r = &n->result;
@@ -455,7 +458,7 @@ static void print_statistics(printer *p, const run_npu *n, bool is_comm_first)
     const orr_sim_rank_result *r = &n->result;
     const uint32_t rank = n->rank;
     if (!begin(p, ORR__LOG_STATISTICS, ORR__LOG_INFO))
-        return; /* the same goes for all that follows */
+        return; /* all further lines have the same level */
     orr_buf_print(&p->to.text, "sys[%u]. Post statistics processing end.", rank);
     end(p);
     print_number(p, rank, "Wall time", r->wall);
@@ -475,7 +478,7 @@ static void print_statistics(printer *p, const run_npu *n, bool is_comm_first)
     print_share(p, rank, "Average operation intensity", r->intensity, "");
 }
 
-/* The reference computes this in single precision. */
+/* Single precision, as in the reference. */
 static void print_peak(printer *p, const run_npu *n)
 {
     static const char *const units[] = {"B", "KB", "MB", "GB", "TB"};
@@ -490,7 +493,7 @@ static void print_peak(printer *p, const run_npu *n)
     end(p);
 }
 
-/* Nodes of other kinds than device and communication end the reference's statistics of that rank
+/* Any node that is neither device nor communication ends the reference's statistics of that rank
  * (astra-sim.md 10.1). */
 static void print_no_statistics(printer *p)
 {
@@ -530,14 +533,14 @@ static void print_finished(printer *p, const run_npu *n, bool is_comm_first)
         print_peak(p, n);
 }
 
-/* ---- nodes, when they were issued and ended ---- */
+/* ---- node starts and ends ---- */
 
 static const char *event_word(const note *e)
 {
     return e->kind == NOTE_ISSUE ? "issue" : "callback";
 }
 
-/* `label` stands before the name. */
+/* `label` precedes the name. */
 static void print_node(
     orr_buf *out, const run_npu *n, const note *e, const char *label, orr_str name)
 {
@@ -561,8 +564,8 @@ static bool holds(orr_str text, const char *word)
     return memmem(text.ptr, text.len, word, strlen(word)) != NULL;
 }
 
-/* The visualizer goes by words in the name (chakra.md 9): a name without them gets them in
- * front. */
+/* The visualizer looks for keywords in the name (chakra.md 9); they are put before a name that has
+ * none. */
 static void print_visible(orr_buf *out, const run_npu *n, const note *e)
 {
     const uint32_t i = n->graph->node[e->place];
@@ -576,7 +579,7 @@ static void print_visible(orr_buf *out, const run_npu *n, const note *e)
     orr_buf_byte(out, '\n');
 }
 
-/* ---- what computations are made of, and tensors ---- */
+/* ---- roofline and tensors ---- */
 
 static bool is_roofline(const run_npu *n, uint32_t place)
 {
@@ -589,7 +592,7 @@ static int64_t column_value(const run_npu *n, const int64_t *column, uint32_t pl
     return column ? column[n->graph->node[place]] : ORR_NO_VALUE;
 }
 
-/* Over as soon as it starts: the old program says so also when it says nothing of other nodes. */
+/* Ends at once.  The old program logs these even when it logs no other nodes. */
 static bool is_skipped(const run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
@@ -598,7 +601,7 @@ static bool is_skipped(const run_npu *n, uint32_t place)
     return is_roofline(n, place) && column_value(n, c->tensor_size, place) == 0;
 }
 
-/* As the library of the old program prints a double: whole numbers without a point. */
+/* As fmt prints a double: integers without a point. */
 static void print_double(printer *p, const char *label, double value)
 {
     char text[ORR_NUMBER_ROOM];
@@ -689,7 +692,7 @@ static void print_tensors(printer *p, const run_npu *n, const note *e)
     mem_visit_tensors(n, e->place, visit_tensor, &a);
 }
 
-/* A node has started or ended.  In the default logs only what trace-enabled asks for. */
+/* A node has started or ended.  The default logs have this only with trace-enabled. */
 static void print_event_lines(printer *p, const note *e)
 {
     const orr_sim *s = p->s;
@@ -703,7 +706,7 @@ static void print_event_lines(printer *p, const note *e)
         print_roofline(p, n, e->place);
 }
 
-/* ---- ranks that did not finish ---- */
+/* ---- unfinished ranks ---- */
 
 static void print_occupant(printer *p, const run_npu *n, work_slot slot, const char *what)
 {
@@ -754,7 +757,7 @@ static void print_all(printer *p)
     }
 }
 
-/* ---- places ---- */
+/* ---- destinations ---- */
 
 static orr_code print_and_close(printer *p, orr_error *err)
 {

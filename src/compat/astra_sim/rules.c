@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rules.c - a run as AstraSim_Analytical_* does it: what it refuses, what makes it crash, what it
- * does not know. */
+/* rules.c - the rules of AstraSim_Analytical_*: what it rejects, what crashes it, what it does not
+ * know. */
 #include "astra_sim.h"
 
 const orr_rules_run astra_sim_rules = {
@@ -25,13 +25,13 @@ const orr_rules_run astra_sim_rules = {
     .keeps_no_figures = true,
 };
 
-/* Tables of layers as version 1.0 ran them. */
+/* Layer tables as in version 1.0. */
 const orr_rules_run astra_sim_1_rules = {
     .has_one_count = true,
     .has_ns_durations = true,
 };
 
-/* The times of autumn 2023, for the figures that its documentation gives: docs/figures.md. */
+/* Timing of autumn 2023, for the figures in its documentation (docs/figures.md). */
 const orr_rules_run astra_sim_2023_rules = {
     .has_one_count = true,
     .has_ns_durations = true,

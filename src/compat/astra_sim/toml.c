@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* toml.c - a TOML file as a tree: one pass over the bytes.
  *
- * Every value is a node with its byte offset; lines and columns are counted only when somebody
- * asks.  A table's members are a list in file order, and one map over (table, key) finds any of
- * them, so a long file costs no more than its length.  What a table may still take is in its state:
- * TOML lets [a.b] come before [a], but nothing may be said twice.
+ * Every value is a node with its byte offset; lines and columns are counted only for error
+ * messages.  A table's members are a list in file order, and one hash map over (table, key) finds
+ * any of them, so time is linear in the file.  Each table has a state that says what may still be
+ * added to it: TOML allows [a.b] before [a], but no duplicates.
  *
- * Cost: O(bytes).  Depth is bounded, because values are read by recursion. */
+ * Cost: O(bytes).  The parser is recursive, so nesting is limited. */
 #include "toml.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
@@ -16,11 +16,11 @@
 #include <math.h>
 #include <string.h>
 
-/* Valid UTF-8 without control characters but tab and line ends. */
+/* The input: valid UTF-8 without control characters other than tab and newlines. */
 typedef struct orr_toml_source {
     const uint8_t *ptr;
     size_t len, at;
-    orr_arena *arena; /* for texts that are not in the file as they are meant */
+    orr_arena *arena; /* for strings with escapes */
     size_t problem_at;
     bool no_memory;
     orr_error *err;
@@ -29,15 +29,14 @@ typedef struct orr_toml_source {
 typedef struct orr_toml_scalar {
     uint8_t type;
     orr_str text;
-    int64_t number; /* also of a bool */
+    int64_t number; /* also holds a bool */
     double real;
 } orr_toml_scalar;
 
-/* TOML's texts, numbers, booleans and dates.
+/* Strings, numbers, booleans and dates.
  *
- * A text that stands in the file as it is meant is a piece of the file; one with escapes is put
- * together in the arena.  A number or a word ends where a blank or a bracket begins, and is looked
- * at as a whole. */
+ * A string without escapes is a slice of the file; one with escapes is decoded into the arena.  A
+ * number or word extends to the next blank or bracket and is checked as a whole. */
 
 enum { MOST_DIGITS = 300 };
 
@@ -59,9 +58,9 @@ static bool begins_with(const orr_toml_source *in, size_t at, const char *text)
     return in->len - at >= n && memcmp(in->ptr + at, text, n) == 0;
 }
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
-/* The text being put together; no more bytes than there are in the file. */
+/* A string being decoded; never longer than its source. */
 typedef struct text {
     char *ptr;
     size_t len;
@@ -75,7 +74,7 @@ static int hex_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* \uXXXX and \UXXXXXXXX; at is behind the letter. */
+/* \uXXXX and \UXXXXXXXX; `at` is just after the letter. */
 static const char *put_code_point(orr_toml_source *in, text *t, unsigned digits)
 {
     const size_t begin = in->at - 2;
@@ -92,7 +91,7 @@ static const char *put_code_point(orr_toml_source *in, text *t, unsigned digits)
     return NULL;
 }
 
-/* A backslash at the end of a line: this line end and all blanks that follow do not count. */
+/* A backslash at the end of a line skips the newline and all blanks that follow. */
 static bool skip_fold(orr_toml_source *in)
 {
     size_t at = in->at;
@@ -123,7 +122,7 @@ static const char *put_escape(orr_toml_source *in, text *t, bool has_lines)
     return NULL;
 }
 
-/* The rest of a text with escapes, up to but not including its quotes. */
+/* Decode the rest of a string with escapes, up to its closing quotes. */
 static const char *put_rest(orr_toml_source *in, text *t, const char *quotes, size_t begin)
 {
     const bool has_lines = quotes[1];
@@ -155,7 +154,7 @@ static const char *read_escaped(orr_toml_source *in, const char *quotes, size_t 
     return problem;
 }
 
-/* A text without escapes, up to but not including its quotes.  False: it has one, or no end. */
+/* A string without escapes, up to its closing quotes.  False: it has escapes, or no end. */
 static bool read_plain(orr_toml_source *in, const char *quotes, bool has_escapes, orr_str *out)
 {
     const bool has_lines = quotes[1];
@@ -172,7 +171,7 @@ static bool read_plain(orr_toml_source *in, const char *quotes, bool has_escapes
     return false;
 }
 
-/* at is behind the opening quotes. */
+/* `at` is just after the opening quotes. */
 static const char *read_text(orr_toml_source *in, const char *quotes, size_t begin, orr_str *out)
 {
     const bool has_escapes = quotes[0] == '"';
@@ -192,7 +191,7 @@ static const char *orr__toml_line_string(orr_toml_source *in, orr_str *out)
     return read_text(in, in->ptr[begin] == '"' ? "\"" : "'", begin, out);
 }
 
-/* Up to two quotes more than three belong to the text: """a""""" is a"". */
+/* Up to two quotes before the closing three belong to the string: """a""""" is a"". */
 static const char *read_lines(orr_toml_source *in, const char *quotes, orr_str *out)
 {
     const size_t begin = in->at;
@@ -229,8 +228,7 @@ static const char *read_string(orr_toml_source *in, orr_str *out)
 
 /* ---- numbers ---- */
 
-/* Without the underscores, each of which must stand between two digits.  0: it does not, or is too
- * long. */
+/* Drop the underscores, each of which must be between two digits.  0: misplaced or too long. */
 static size_t plain_digits(orr_str s, char out[MOST_DIGITS])
 {
     size_t n = 0;
@@ -262,7 +260,7 @@ static bool read_based(orr_str s, int64_t *out)
     return s.len > 2;
 }
 
-/* Zeros in front are not allowed. */
+/* No leading zeros. */
 static bool is_plain_start(orr_str s)
 {
     const size_t sign = s.ptr[0] == '+' || s.ptr[0] == '-';
@@ -280,7 +278,7 @@ static bool read_special(orr_str s, double *out)
     return true;
 }
 
-/* Otherwise it is a whole number, and too large for one. */
+/* A real; otherwise it is an integer out of range. */
 static bool has_point(orr_str s)
 {
     return memchr(s.ptr, '.', s.len) || memchr(s.ptr, 'e', s.len) || memchr(s.ptr, 'E', s.len);
@@ -302,9 +300,9 @@ static bool read_number(orr_str token, orr_toml_scalar *out)
     return has_point(unsigned_text) && orr_text_double(unsigned_text, &out->real);
 }
 
-/* ---- dates: 1979-05-27, 07:32:00.5, 1979-05-27T07:32:00Z, with a blank for the T too ---- */
+/* ---- dates: 1979-05-27, 07:32:00.5, 1979-05-27T07:32:00Z, with T or a blank ---- */
 
-/* How many bytes of s are as in the pattern: 0 stands for a digit. */
+/* Length of the pattern if s starts with it, else 0; a 0 in the pattern matches any digit. */
 static size_t match(orr_str s, const char *pattern)
 {
     const size_t n = strlen(pattern);
@@ -336,7 +334,7 @@ static size_t match_zone(orr_str s)
     return n ? n : match(s, "-00:00") ? 6 : s.len && (s.ptr[0] == 'Z' || s.ptr[0] == 'z');
 }
 
-/* The length of the date or time that s begins with; 0: none. */
+/* Length of the date or time at the start of s; 0: none. */
 static size_t match_date(orr_str s)
 {
     const size_t day = match(s, "0000-00-00");
@@ -349,7 +347,7 @@ static size_t match_date(orr_str s)
     return day + 1 + time + match_zone(behind(s, day + 1 + time));
 }
 
-/* ---- any ---- */
+/* ---- any scalar ---- */
 
 static size_t token_length(const orr_toml_source *in)
 {
@@ -373,7 +371,7 @@ static bool read_word(orr_str token, orr_toml_scalar *out)
     return read_number(token, out);
 }
 
-/* Read what begins at `at`.  NULL: well done.  Otherwise what is wrong, at problem_at. */
+/* Read the scalar at `at`.  NULL on success, otherwise the error, which is at problem_at. */
 static const char *orr__toml_scalar(orr_toml_source *in, orr_toml_scalar *out)
 {
     const char *begin = (const char *)in->ptr + in->at;
@@ -396,20 +394,20 @@ static const char *orr__toml_scalar(orr_toml_source *in, orr_toml_scalar *out)
     return NULL;
 }
 
-/* ---- tables and lists ---- */
+/* ---- tables and arrays ---- */
 
 enum { MOST_BYTES = 1 << 20, MOST_DEPTH = 64, SHOWN = 60 };
 
-/* How a table or array came to be, which decides what may be added to it. */
+/* How a table or array was created, which decides what may be added to it. */
 enum {
-    IMPLIED, /* named on the way to another: [a] in [a.b] */
-    DOTTED,  /* by a dotted key, so by no header */
+    IMPLIED, /* a prefix of another header: [a] by [a.b] */
+    DOTTED,  /* by a dotted key: no header may extend it */
     STATED,  /* has its own header */
-    CLOSED   /* written in place: { } or [ ] */
+    CLOSED   /* inline: { } or [ ] */
 };
 
 typedef struct node {
-    uint32_t at, key_at; /* bytes where it and its key begin */
+    uint32_t at, key_at; /* byte offsets of the value and its key */
     uint32_t parent, next, first, last, count;
     uint8_t type, state;
     orr_str key;
@@ -422,13 +420,13 @@ struct orr_toml {
     orr_arena *arena;
     node *nodes;
     size_t count, room;
-    orr_map *members; /* hash of (table, key) -> node; the first of those with this hash */
+    orr_map *members; /* hash of (table, key) -> first node with that hash */
 };
 
 typedef struct reader {
     orr_toml *t;
     orr_toml_source in;
-    uint32_t current; /* the table that keys go to */
+    uint32_t current; /* the table of the last header */
     unsigned depth;
 } reader;
 
@@ -443,13 +441,12 @@ static orr_where place(const orr_toml *t, size_t at)
             line++;
             column = 1;
         } else if ((c & 0xC0) != 0x80) {
-            column++; /* characters, not bytes */
+            column++; /* columns count characters, not bytes */
         }
     }
     return orr_where_line(t->path, line, column);
 }
 
-/* What the scalars of toml.c or we have to say, with its place. */
 static orr_code refuse(const reader *r, size_t at, const char *words)
 {
     return orr_fail(r->in.err, ORR_EINPUT, ORR_AT(place(r->t, at)), "%s", words);
@@ -480,7 +477,7 @@ static orr_code add_node(reader *r, uint32_t parent, node n, uint32_t *out)
     t->nodes[i] = n;
     node *p = &t->nodes[parent];
     if (i == 0)
-        return ORR_OK; /* the root is in nothing */
+        return ORR_OK; /* the root has no parent */
     if (p->count++ == 0)
         p->first = i;
     else
@@ -499,7 +496,7 @@ static bool is_member(const orr_toml *t, uint32_t i, uint32_t table, orr_str key
     return i && t->nodes[i].parent == table && orr_str_equal(t->nodes[i].key, key);
 }
 
-/* 0: not there. */
+/* 0: not found. */
 static uint32_t find_member(const orr_toml *t, uint32_t table, orr_str key)
 {
     uint32_t i = orr_map_find(t->members, hash_of(table, key), 0);
@@ -519,7 +516,7 @@ static orr_code add_member(reader *r, uint32_t table, node n, uint32_t *out)
     return orr_map_put(r->t->members, hash, *out, NULL) ? ORR_OK : orr_no_memory(r->in.err);
 }
 
-/* ---- blanks ---- */
+/* ---- white space and comments ---- */
 
 static bool at_end(const reader *r)
 {
@@ -559,7 +556,7 @@ static bool accept_line_end(reader *r)
     return accept(r, '\n');
 }
 
-/* Blanks, comments and line ends, between the items of an array. */
+/* Blanks, comments and newlines between the items of an array. */
 static void skip_lines(reader *r)
 {
     do {
@@ -585,7 +582,7 @@ static bool is_bare(uint8_t c)
            c == '-';
 }
 
-/* One part of a key. */
+/* One part of a dotted key. */
 static orr_code read_key(reader *r, orr_str *out, size_t *at)
 {
     *at = r->in.at;
@@ -597,7 +594,7 @@ static orr_code read_key(reader *r, orr_str *out, size_t *at)
     return out->len ? ORR_OK : refuse(r, *at, "expected a key");
 }
 
-/* Is there one more part?  Then the dot is passed. */
+/* True: another part follows; its dot is consumed. */
 static bool accept_dot(reader *r)
 {
     skip_blanks(r);
@@ -648,8 +645,7 @@ static orr_code read_inline_table(reader *r, uint32_t table)
     }
 }
 
-/* While it is read it takes dotted keys, as any table does; then it is closed, with all that is in
- * it. */
+/* Open to dotted keys while it is read, as any table; afterwards closed, with everything in it. */
 static orr_code read_inside(reader *r, uint32_t i, bool is_array)
 {
     if (++r->depth > MOST_DEPTH)
@@ -661,7 +657,7 @@ static orr_code read_inside(reader *r, uint32_t i, bool is_array)
     return code;
 }
 
-/* key.ptr NULL: an item of an array. */
+/* key.ptr NULL: an array item. */
 static orr_code read_value(reader *r, uint32_t parent, orr_str key, size_t key_at)
 {
     node n = {.at = (uint32_t)r->in.at, .key = key, .key_at = (uint32_t)key_at};
@@ -689,7 +685,7 @@ static node table_of(orr_toml_type type, int state, orr_str key, size_t at)
                   .key = key};
 }
 
-/* The table in `table` that a dotted key goes through; made if need be. */
+/* The table that a dotted key passes through, created if missing. */
 static orr_code step_into(reader *r, uint32_t table, orr_str key, size_t at, uint32_t *out)
 {
     *out = find_member(r->t, table, key);
@@ -724,7 +720,7 @@ static orr_code read_pair(reader *r, uint32_t table)
 
 /* ---- headers ---- */
 
-/* The table that [key. goes through: that of the last [[key]], if it is one of several. */
+/* The table that a header passes through; of [[key]] the last one. */
 static orr_code walk_into(reader *r, uint32_t table, orr_str key, size_t at, uint32_t *out)
 {
     *out = find_member(r->t, table, key);
@@ -790,9 +786,9 @@ static orr_code read_header(reader *r)
     return code ? code : finish_line(r);
 }
 
-/* ---- everything ---- */
+/* ---- the whole file ---- */
 
-/* No bytes that are not text: then nobody later has to think of them. */
+/* Checked once for the whole file, so that nothing below has to. */
 static orr_code check_text(const reader *r)
 {
     const orr_span b = r->t->bytes;
@@ -810,7 +806,7 @@ static orr_code check_text(const reader *r)
 
 static orr_code read_all(reader *r)
 {
-    static const char mark[] = "\xEF\xBB\xBF"; /* some editors begin a file with it */
+    static const char mark[] = "\xEF\xBB\xBF"; /* a byte order mark */
     uint32_t root;
     orr_code code = check_text(r);
     if (!code)
@@ -864,7 +860,7 @@ void orr_toml_close(orr_toml *t)
     orr_free(t);
 }
 
-/* ---- answers ---- */
+/* ---- access ---- */
 
 static const node *node_of(orr_toml_value v)
 {

@@ -8,7 +8,7 @@
  *         for (bool more = orr_toml_first(v, &v); more; more = orr_toml_next(&v)) use(v);
  *     orr_toml_close(t);
  *
- * TOML 1.0, except that dates and times are kept as text and not looked into.  `bytes` must outlive
+ * TOML 1.0, except that dates and times are kept as text and not validated.  `bytes` must outlive
  * the tree. */
 #ifndef ORR_BASE_TOML_H
 #define ORR_BASE_TOML_H
@@ -27,7 +27,7 @@ typedef enum orr_toml_type {
     ORR_TOML_REAL,
     ORR_TOML_BOOL,
     ORR_TOML_DATE,
-    ORR_TOML_ARRAY, /* also what [[name]] makes */
+    ORR_TOML_ARRAY, /* also of [[name]] */
     ORR_TOML_TABLE
 } orr_toml_type;
 
@@ -40,16 +40,16 @@ orr_toml_type orr_toml_type_of(orr_toml_value v);
 const char *orr_toml_type_name(orr_toml_type type); /* "a text", "a list", ... */
 orr_where orr_toml_where(orr_toml_value v);
 
-orr_str orr_toml_text(orr_toml_value v); /* of a string or date; empty otherwise */
-int64_t orr_toml_int(orr_toml_value v);  /* of an int; 0 otherwise */
-double orr_toml_real(orr_toml_value v);  /* of a real; 0 otherwise */
+orr_str orr_toml_text(orr_toml_value v); /* of a string or date, else empty */
+int64_t orr_toml_int(orr_toml_value v);  /* of an integer, else 0 */
+double orr_toml_real(orr_toml_value v);  /* of a real, else 0 */
 bool orr_toml_bool(orr_toml_value v);
 
-/* Arrays and tables, in the order of the file. */
+/* Items of an array or table, in file order. */
 uint32_t orr_toml_count(orr_toml_value v);
-bool orr_toml_first(orr_toml_value v, orr_toml_value *out); /* false: there is none */
-bool orr_toml_next(orr_toml_value *v);                      /* to what comes after it */
-orr_str orr_toml_key(orr_toml_value v);                     /* of a value in a table */
+bool orr_toml_first(orr_toml_value v, orr_toml_value *out); /* false: empty */
+bool orr_toml_next(orr_toml_value *v);                      /* false: no more */
+orr_str orr_toml_key(orr_toml_value v);                     /* of a table's member */
 orr_where orr_toml_key_where(orr_toml_value v);
 bool orr_toml_find(orr_toml_value table, const char *key, orr_toml_value *out);
 
