@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_convert.c - what chakra_converter makes of its inputs: the plan of a linked trace, the
- * lines of --simulate, text workloads, the trace exactly as it is written (chakra.md 4). */
+/* chakra_convert.c - chakra_converter: which nodes it makes of a linked trace, the lines of
+ * --simulate, text workloads, and the trace byte for byte (chakra.md 4). */
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
 #include "base/memory/map.h"
@@ -18,12 +18,13 @@
 
 #define CHAKRA_NONE UINT32_MAX
 
-/* An edge of a chain: what one item depends on, in the order in which that was found. */
+/* Dependencies of an item: a linked list, in the order in which they were found. */
 typedef struct chakra_dep {
-    uint32_t from, next; /* items; next: another edge of the same item */
+    uint32_t from, next; /* items; next: the item's next edge */
 } chakra_dep;
 
-/* Items are the nodes of the file, each id once, in file order; everything is by item. */
+/* Items are the nodes of the file without duplicate ids, in file order; all arrays are indexed by
+ * item. */
 typedef struct chakra_plan {
     const orr_linked *l;
     uint32_t count;
@@ -31,12 +32,12 @@ typedef struct chakra_plan {
     uint32_t *parent; /* item, or NONE */
     uint8_t *type;    /* orr_node_type */
     uint8_t *state;   /* bits below */
-    orr_str *group;   /* pg_name, after a send or receive has taken over that of its parent */
+    orr_str *group;   /* pg_name; a send or receive inherits that of its parent */
     uint32_t *dep_first;
     uint32_t *thread_dep;          /* inter_thread_dep; NONE: none, MISSING: not in the file */
     uint32_t *child_first, *child; /* children in file order */
     uint32_t *by_id;               /* all items, ascending by id */
-    uint32_t *created; /* items in the order in which chakra_converter makes nodes of them */
+    uint32_t *created; /* items in the order in which chakra_converter creates their nodes */
     uint32_t created_count;
     chakra_dep *deps;
     size_t dep_count, dep_room;
@@ -45,8 +46,8 @@ typedef struct chakra_plan {
 } chakra_plan;
 
 enum {
-    CHAKRA_CREATED = 1,  /* it becomes a node */
-    CHAKRA_HAS_CTRL = 2, /* its parent was a node before it */
+    CHAKRA_CREATED = 1,  /* becomes a node */
+    CHAKRA_HAS_CTRL = 2, /* its parent was created before it */
     CHAKRA_NEEDED = 4,   /* some node depends on it */
 };
 #define CHAKRA_MISSING (UINT32_MAX - 1)
@@ -56,7 +57,7 @@ static inline const linked_node *chakra_node(const chakra_plan *p, uint32_t item
     return &p->l->nodes[p->node[item]];
 }
 
-/* Nodes that nothing depends on and that depend on nothing are left out. */
+/* Nodes without parents and children are dropped. */
 static inline bool chakra_is_written(const chakra_plan *p, uint32_t item)
 {
     return (p->state[item] & CHAKRA_CREATED) &&
@@ -65,22 +66,21 @@ static inline bool chakra_is_written(const chakra_plan *p, uint32_t item)
 
 static void chakra_plan_end(chakra_plan *p);
 
-/* Which nodes Chakra's converter makes, of which type, and what depends on what
- * (chakra.md 4.1).
+/* Which nodes chakra_converter creates, their types, and their dependencies (chakra.md 4.1).
  *
- * Everything here is a rule of chakra_converter, defects included: control dependencies on a parent
- * that stands earlier in the file only, one chain of host nodes for each thread, no order between
- * kernels.  The new converter is in convert_graph.c.
+ * Its rules including its defects: control dependencies only on parents that precede the node in
+ * the file, one chain of host nodes per thread, no order between kernels.  Our own converter is in
+ * convert_graph.c.
  *
- * Cost: linear except for one sort by id, where the file is not in that order. */
+ * Cost: linear, plus one sort by id if the file is not in that order. */
 
-/* Whole microseconds; none for the steps of optimizers. */
+/* Whole microseconds; optimizer steps count as 0. */
 static uint64_t chakra_duration(const linked_node *n)
 {
     return orr_str_has(n->name, "Optimizer.step") ? 0 : (uint64_t)(n->own_ns / 1000);
 }
 
-/* ---- items: each id once ---- */
+/* ---- items: unique ids ---- */
 
 static bool make_room(chakra_plan *p, size_t n)
 {
@@ -99,7 +99,8 @@ static bool make_room(chakra_plan *p, size_t n)
            p->thread_dep && p->child_first && p->by_id && p->created;
 }
 
-/* As a dict of Python's: an id that comes again keeps its place and takes the later node. */
+/* As in a Python dict: a duplicate id keeps the position of the first node and the value of the
+ * last. */
 static bool take_items(chakra_plan *p)
 {
     for (uint32_t i = 0; i < p->l->node_count; i++) {
@@ -124,7 +125,7 @@ static void find_parents(chakra_plan *p)
     }
 }
 
-/* Number 0 counts as none. */
+/* Id 0 means none. */
 static void find_thread_deps(chakra_plan *p)
 {
     for (size_t e = 0; e < p->l->edge_count; e++) {
@@ -135,7 +136,8 @@ static void find_thread_deps(chakra_plan *p)
     }
 }
 
-/* Children by parent, those of one in this order (NULL: that of the file); NULL: out of memory. */
+/* Children grouped by parent, within a group in `order` (NULL: file order).  NULL: out of
+ * memory. */
 static uint32_t *children_in(const chakra_plan *p, const uint32_t *order)
 {
     uint32_t *child = orr_arena_new(p->arena, (size_t)p->count + 1, uint32_t);
@@ -215,7 +217,8 @@ static orr_code check_item(const chakra_plan *p, const linked_node *n, orr_error
     return n->own_ns <= -1000 ? refuse_node(p, n, "lasts less than nothing", "", err) : ORR_OK;
 }
 
-/* A kernel that only sends and receives is told by the operator it is under. */
+/* Kernels of sends and receives do not say which of the two they are; the operator they are called
+ * from does. */
 static orr_code send_recv_type(chakra_plan *p, uint32_t item, uint8_t *out, orr_error *err)
 {
     uint32_t caller = p->parent[item];
@@ -292,12 +295,13 @@ static orr_code create_all(chakra_plan *p, orr_error *err)
 
 /* ---- dependencies ---- */
 
-/* One thread's walk: parents first, children ascending by id, each node once. */
+/* Depth-first walk of one thread: parents before children, children ascending by id, each node
+ * once. */
 typedef struct walk {
     chakra_plan *p;
-    uint32_t *first, *child; /* children by id; `first` as in the plan */
-    uint32_t *stamp, round;  /* in which walk an item was last seen */
-    uint32_t *stack; /* items whose children are being walked, with the next child of each */
+    uint32_t *first, *child; /* children ascending by id; `first` as in the plan */
+    uint32_t *stamp, round;  /* the last walk that visited an item */
+    uint32_t *stack; /* items whose children are being visited, and the next child of each */
     size_t depth, room;
     uint32_t host; /* the host node visited last */
     orr_error *err;
@@ -321,7 +325,7 @@ static orr_code add_dep(walk *w, uint32_t item, uint32_t from)
     const size_t at = p->dep_count;
     if (at >= CHAKRA_MISSING)
         return orr_no_memory(w->err);
-    *link = (uint32_t)at; /* before deps moves, as link may point into it */
+    *link = (uint32_t)at; /* before deps is reallocated: link may point into it */
     if (!orr_grow(&p->deps, &p->dep_room, at + 1))
         return orr_no_memory(w->err);
     p->deps[p->dep_count++] = (chakra_dep){from, CHAKRA_NONE};
@@ -386,7 +390,7 @@ static orr_code find_deps(chakra_plan *p, orr_error *err)
     return code;
 }
 
-/* ---- is it a graph that can be run? ---- */
+/* ---- can the graph be run? ---- */
 
 static orr_code say_missing(const chakra_plan *p, uint32_t item, uint32_t from, orr_error *err)
 {
@@ -410,7 +414,7 @@ static orr_code say_cycle(const chakra_plan *p, const uint32_t *waits, orr_error
                     n->id, ORR_SHOWN(n->name, 80));
 }
 
-/* Who waits for an item, in the order in which nodes were created. */
+/* The children of each item, in the order of creation. */
 static bool find_followers(const chakra_plan *p, orr__dag *g)
 {
     orr_arena *a = p->arena;
@@ -449,7 +453,7 @@ static orr_code check_graph(const chakra_plan *p, orr_error *err)
     return orr__dag_order(&g, left, order) == p->count ? ORR_OK : say_cycle(p, left, err);
 }
 
-/* ---- everything ---- */
+/* ---- the whole plan ---- */
 
 static orr_code make(chakra_plan *p, orr_error *err)
 {
@@ -467,7 +471,7 @@ static orr_code make(chakra_plan *p, orr_error *err)
     return code ? code : check_graph(p, err);
 }
 
-/* On failure there is nothing to end. */
+/* On failure there is nothing to free. */
 static orr_code chakra_plan_make(const orr_linked *l, chakra_plan *p, orr_error *err)
 {
     *p = (chakra_plan){.l = l};
@@ -485,29 +489,29 @@ static void chakra_plan_end(chakra_plan *p)
     *p = (chakra_plan){0};
 }
 
-/* What chakra_converter --simulate prints: the nodes played through on one host
- * and any number of streams (chakra.md 4.1).
+/* The output of chakra_converter --simulate: the nodes executed on one host and any number of
+ * streams (chakra.md 4.1).
  *
- * The old converter's clock ticks once a microsecond.  Here it jumps: a tick in which nothing
- * starts changes nothing until something ends.  A node of no duration lasts one tick, and children
- * are released when their parent is issued, not when it ends: both as in the old one.
+ * The original ticks every microsecond.  We skip ticks: after one in which nothing starts, nothing
+ * changes until something ends.  Two of its quirks are kept: a node without duration takes one
+ * tick, and children are released when their parent is issued, not when it ends.
  *
  * Cost: linear in nodes and dependencies, times the streams that run at once. */
 
-/* Ready nodes of one stream, in the order in which they came, and the one that runs. */
+/* The ready nodes of one stream, first come first served, and the running one. */
 typedef struct lane {
     int64_t stream;
-    uint32_t first, last; /* waiting: a list through `next` */
+    uint32_t first, last; /* ready: a list linked by `next` */
     uint32_t running;     /* NONE: idle */
     uint64_t since;
-    uint64_t order; /* when it last became busy: streams end in that order within a tick */
+    uint64_t order; /* when it last became busy: within a tick, streams end in this order */
 } lane;
 
 typedef struct player {
     const chakra_plan *p;
-    orr__dag g;        /* waits: dependencies that are still to be issued */
-    uint32_t *next;    /* in the list of ready nodes */
-    uint64_t *arrival; /* when it became ready, counted in nodes */
+    orr__dag g;        /* waits: dependencies not yet issued */
+    uint32_t *next;    /* link in the list of ready nodes */
+    uint64_t *arrival; /* order in which nodes became ready */
     uint64_t arrived, issued_order;
     lane host;
     lane *lanes;
@@ -521,7 +525,7 @@ typedef struct player {
     bool has_memory;
 } player;
 
-/* ---- words ---- */
+/* ---- output ---- */
 
 static void tell(player *s)
 {
@@ -635,7 +639,7 @@ static bool can_issue(const lane *l)
     return l->running == CHAKRA_NONE && l->first != CHAKRA_NONE;
 }
 
-/* Streams in the order in which their first ready nodes came. */
+/* Streams in the order in which their first nodes became ready. */
 static void issue_devices(player *s)
 {
     for (;;) {
@@ -691,7 +695,7 @@ static void release_children(player *s)
     s->issued_count = 0;
 }
 
-/* The next tick in which something happens; false: nothing ever will. */
+/* Advance to the next tick in which something happens; false: there is none. */
 static bool advance(player *s)
 {
     uint64_t next = s->host.running == CHAKRA_NONE ? UINT64_MAX : end_of(s, &s->host);
@@ -721,7 +725,7 @@ static void play(player *s)
     }
 }
 
-/* ---- from a plan ---- */
+/* ---- running a plan ---- */
 
 static bool prepare(player *s)
 {
@@ -739,7 +743,6 @@ static bool prepare(player *s)
     return s->has_memory;
 }
 
-/* The lines of --simulate. */
 static orr_code chakra_simulate(const orr_linked *l, orr_line_sink say, void *sink, orr_error *err)
 {
     chakra_plan p;
@@ -773,7 +776,7 @@ const orr_rules_layers chakra_text_rules = {
     .counts_ids_on = true,
 };
 
-/* Before September 2024. */
+/* Versions before September 2024. */
 const orr_rules_layers chakra_early_text_rules = {
     .reads_loosely = true,
     .has_few_policies = true,
@@ -797,8 +800,8 @@ const orr_rules_flexflow chakra_flexflow_rules = {
 typedef struct writer {
     const chakra_plan *p;
     orr_trace *t;
-    orr_buf text[6]; /* of inputs, then outputs: values, shapes, types */
-    orr_buf plain;   /* the name of a kernel without what does not matter */
+    orr_buf text[6]; /* inputs, then outputs: values, shapes, types */
+    orr_buf plain;   /* a kernel's name, normalized */
     uint64_t *deps;
     size_t dep_room;
     orr_error *err;
@@ -806,8 +809,8 @@ typedef struct writer {
 
 /* ---- collectives ---- */
 
-/* By the kernel's name in lower case, without '_' and '-'; the first of these words that occurs
- * counts. */
+/* The first of these words that occurs in the kernel's name, which is lowered and stripped of '_'
+ * and '-'. */
 static bool find_collective(orr_buf *plain, orr_str name, int64_t *out)
 {
     static const struct {
@@ -842,7 +845,7 @@ static orr_code unknown_collective(const writer *w, const linked_node *n)
                     n->id, ORR_SHOWN(n->name, 80));
 }
 
-/* ---- sizes: [tensor id, storage id, offset, elements, bytes of one, device] ---- */
+/* ---- sizes: [tensor id, storage id, offset, elements, bytes per element, device] ---- */
 
 static bool tensor_bytes(orr_json_value v, int64_t *sum)
 {
@@ -961,7 +964,7 @@ static orr_code put_node(writer *w, uint32_t item)
     const linked_node *n = chakra_node(w->p, item);
     orr_attr stream = whole(ORR__ATTR_STREAM, n->stream);
     if (n->stream == ORR_NO_VALUE)
-        stream.kind = ORR_VALUE_NONE; /* null: the attribute exists, its value does not */
+        stream.kind = ORR_VALUE_NONE; /* null: the attribute is present, without a value */
     orr_attr attrs[12] = {
         whole(ORR__ATTR_RF_ID, n->rf_id),
         whole(ORR__ATTR_FW_PARENT, n->fw_parent),
@@ -999,7 +1002,7 @@ static orr_code put_node(writer *w, uint32_t item)
     return code ? code : orr_trace_append(w->t, &d, w->err);
 }
 
-/* Nodes that are left out in the end must be right as well. */
+/* Nodes that are dropped at the end are validated, too. */
 static orr_code put_nodes(writer *w)
 {
     orr_code code = ORR_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_link.c - chakra_trace_link's rules for our linker: its steps, and what it refuses
+/* chakra_link.c - the rules of chakra_trace_link for our linker: its steps and what it rejects
  * (chakra.md 3). */
 #include "chakra.h"
 
@@ -14,13 +14,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ==== a host trace from its JSON, one node at a time, as chakra_trace_link reads it
- * (chakra.md 3.2).
+/* ==== reading a host trace as chakra_trace_link does, one node at a time (chakra.md 3.2).
  *
- * By our own rules linked_read.c reads host traces.  Two forms: nodes with `ctrl_deps` and `attrs`,
- * or flat ones with `parent` and `rf_id`.  Ids grow in the order of starts, the file is in the
- * order of ends: so nodes are sorted.
- * Cost: one pass and one sort; 48 bytes per node. */
+ * Under our own rules linked_read.c reads them.  There are two forms: nodes with `ctrl_deps` and
+ * `attrs`, or flat ones with `parent` and `rf_id`.  Ids ascend by start, the file is ordered by
+ * end, so nodes are sorted. Cost: one pass and one sort; 48 bytes per node. */
 
 typedef struct reader {
     orr_json *j;
@@ -28,14 +26,14 @@ typedef struct reader {
     chakra_host *h;
     orr_error *err;
     bool has_nodes, has_schema, has_events;
-    uint64_t last; /* byte after the last node, or after the opening bracket */
+    uint64_t last; /* offset after the last node, or after the opening bracket */
 } reader;
 
-enum { ROOT = 1 }; /* the id of the process node */
+enum { ROOT = 1 }; /* id of the process node */
 
 /* ---- one node ---- */
 
-/* A number that may be of another type: then it is not there. */
+/* A value of another type counts as missing. */
 static void take_number(orr_json_value v, int64_t *out)
 {
     int64_t n;
@@ -60,7 +58,7 @@ static void take_attrs(chakra_host_node *n, orr_json_value list)
     }
 }
 
-/* Two forms of a parent: one integer, or a list with one. */
+/* A parent is an integer or a list of one. */
 static bool take_parent(chakra_host_node *n, orr_json_value v)
 {
     orr_json_iter it = orr_json_iterate(v);
@@ -70,7 +68,7 @@ static bool take_parent(chakra_host_node *n, orr_json_value v)
     return !orr_json_get_i64(v, &n->parent, NULL);
 }
 
-/* What is missing; NULL: nothing. */
+/* Returns what is missing, or NULL. */
 static const char *take_fields(reader *r, chakra_host_node *n, orr_json_value node, orr_code *code)
 {
     orr_str key, name = {NULL, 0};
@@ -124,7 +122,7 @@ static orr_code read_node(void *context, orr_json_value node)
     return orr_push(h->nodes, h->count, h->room, n) ? ORR_OK : orr_no_memory(r->err);
 }
 
-/* Of two lists the first counts. */
+/* Of duplicate lists the first wins. */
 static orr_code begin_nodes(void *context, const orr_json_item *list)
 {
     reader *r = context;
@@ -202,7 +200,7 @@ static int by_id(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* Of several nodes with one id the last counts. */
+/* Of duplicate ids the last wins. */
 static orr_code drop_duplicates(reader *r)
 {
     chakra_host *h = r->h;
@@ -222,7 +220,7 @@ static orr_code drop_duplicates(reader *r)
     return ORR_OK;
 }
 
-/* The node with this id: its index, or UINT32_MAX. */
+/* Index of the node with this id, or UINT32_MAX. */
 static uint32_t host_find(const chakra_host *h, int64_t id)
 {
     size_t low = 0, high = h->count;
@@ -236,8 +234,8 @@ static uint32_t host_find(const chakra_host *h, int64_t id)
     return low < h->count && h->nodes[low].id == id ? (uint32_t)low : UINT32_MAX;
 }
 
-/* Follow parents until a node whose answer is known; then give it to all on the way.  Each node is
- * walked over twice at most.  A cycle of parents ends where it meets itself: not reached. */
+/* Follow the parents up to a node whose state is known and copy that to the whole chain, so each
+ * node is visited at most twice.  A cycle ends where it meets itself, as not reached. */
 static void mark_reached(chakra_host *h, uint32_t *parent, uint8_t *state)
 {
     enum { UNKNOWN, ON_WAY, REACHED, LOST };
@@ -281,8 +279,7 @@ static orr_code check_root(reader *r)
                     "no node 1: a host trace has its process there");
 }
 
-/* A cycle is never reached, and at least one of its nodes has a parent that does not come before
- * it. */
+/* A cycle is never reached, and at least one of its nodes precedes its parent. */
 static orr_code count_unreached_node(reader *r, const chakra_host_node *n)
 {
     const orr_where at = r->tally->is_strict ? orr_json_place(r->j, n->at) : (orr_where){0};
@@ -331,27 +328,26 @@ static void host_fini(chakra_host *h)
     *h = (chakra_host){0};
 }
 
-/* ==== the linked trace as chakra_trace_link writes it: the host trace with more in it
- * (chakra.md 3.8).
+/* ==== writing the linked trace: the host trace with device nodes and more keys (chakra.md 3.8).
  *
  * Every key of the host file is kept, in its order; nodes are renumbered and written in that order.
- * A device node is its host node once more, with other values for some keys.
- * Cost: linear in the output, of which never more than a piece is in memory. */
+ * A device node is a copy of its host node with other values for some keys. Cost: linear in the
+ * output, which is streamed in pieces. */
 
 enum { PIECE = 1 << 20 };
 
 typedef struct writer {
     const orr_link *l;
     orr_output *out;
-    orr_buf buf;    /* the text so far */
-    orr_buf values; /* of overrides, one after the other */
-    orr_map *spare; /* parents that are not there -> their new id */
+    orr_buf buf;    /* output not yet written */
+    orr_buf values; /* values of the overrides, concatenated */
+    orr_map *spare; /* missing parent -> its new id */
     uint64_t next_spare;
     size_t next_sync;
     bool failed;
 } writer;
 
-/* ---- the values of a node ---- */
+/* ---- overrides ---- */
 
 static orr_json_writer begin_value(writer *w, repaint_overrides *v, const char *key)
 {
@@ -378,7 +374,7 @@ static void add_number(writer *w, repaint_overrides *v, const char *key, double 
     }
 }
 
-/* When it started, verbatim from the file. */
+/* The start time, verbatim from the file. */
 static void add_start(writer *w, repaint_overrides *v, const kin_event *e)
 {
     if (e->flags & KIN_TS_REAL) {
@@ -411,7 +407,7 @@ static void write_node(writer *w, const chakra_host_node *n, repaint_overrides *
 
 /* ---- parents ---- */
 
-/* A parent that is not in the trace gets a number too, after all nodes. */
+/* Parents that are not in the trace get ids, too, after all nodes. */
 static uint64_t new_parent(writer *w, int64_t id)
 {
     const uint32_t h = host_find(&chakra_of(w->l)->host, id);
@@ -483,7 +479,7 @@ static void write_host(writer *w, uint32_t h)
     write_node(w, n, &v);
 }
 
-/* Is the name one of NCCL's kernels of today? */
+/* The current name of NCCL's kernels. */
 static bool is_nccl(const orr_link *l, const kin_event *e)
 {
     static const char word[] = "ncclDevKernel";
@@ -500,7 +496,7 @@ static const char *category(const kin_event *e)
     return e->kind == KIN_KERNEL ? "kernel" : e->kind == KIN_MEMCPY ? "gpu_memcpy" : "gpu_memset";
 }
 
-/* The group's name as it stands in the event, which need not be a text. */
+/* The group's name verbatim from the event; it need not be a string. */
 static void add_group(writer *w, repaint_overrides *v, const kin_event *e)
 {
     const kin_trace *k = &w->l->device;
@@ -513,7 +509,7 @@ static void add_group(writer *w, repaint_overrides *v, const kin_event *e)
     repaint_value(&w->values, raw.ptr, 3);
 }
 
-/* Keys that the host node already has keep their places; of the rest the host's come first. */
+/* Keys of the host node keep their positions; among new keys, those of host nodes come first. */
 static void write_device(writer *w, uint32_t h, const kin_event *e, uint64_t id)
 {
     const chakra_host_node *n = &chakra_of(w->l)->host.nodes[h];
@@ -615,17 +611,15 @@ static orr_code chakra_write(const orr_link *l, const char *path, orr_error *err
     return code;
 }
 
-/* Waits for the device as chakra_trace_link writes them: sync_dep (chakra.md 3.6,
- * 3.8).
+/* ==== waits for the device: sync_dep (chakra.md 3.6, 3.8).
  *
- * chakra_trace_link knows both ends of a wait by their external ids alone.  For every event E that
- * has the id of the waiting end, the first operator that starts after E depends on the event that
- * has the id of the other end last; it is noted when that is a device node.  The target is
- * translated to its new id when the device node is numbered, if it has one by then, and again at
- * the end: so it may come out as another node.  All of this is kept.
- * Cost: linear, except for sorting what was found. */
+ * chakra_trace_link identifies both ends of a wait by external id only.  For every event E with the
+ * id of the waiting end, the first operator that starts after E depends on the last event with the
+ * id of the other end, provided that is a device node.  That id is translated to a new one when the
+ * device node is numbered (if it has one by then) and once more at the end, so the result may be a
+ * different node.  All of this is reproduced. Cost: linear, plus a sort of the results. */
 
-/* From a wait to the external ids of its ends. */
+/* The external ids of both ends of a wait. */
 typedef struct id_pair {
     int64_t end, start;
 } id_pair;
@@ -634,8 +628,8 @@ typedef struct syncer {
     orr_link *l;
     id_pair *ids;
     size_t id_count;
-    orr_map *last_of; /* external id -> the last event that has it */
-    link_pairs to;    /* event of a device operation -> operators that depend on it */
+    orr_map *last_of; /* external id -> last event with it */
+    link_pairs to;    /* device event -> operators that depend on it */
     orr_error *err;
 } syncer;
 
@@ -673,7 +667,7 @@ static bool map_externals(syncer *s)
     return true;
 }
 
-/* The first operator that starts after ts; LINK_NONE: there is none. */
+/* The first operator that starts after ts, or LINK_NONE. */
 static uint32_t next_operator(const orr_link *l, double ts)
 {
     uint32_t low = 0, high = l->ops.count;
@@ -700,7 +694,7 @@ static size_t first_with_end(const syncer *s, int64_t end)
     return low;
 }
 
-/* Event i may be the waiting end of some waits. */
+/* The waits whose waiting end is event i. */
 static bool apply_event(syncer *s, uint32_t i)
 {
     const kin_event *e = &s->l->device.events[i];
@@ -717,8 +711,7 @@ static bool apply_event(syncer *s, uint32_t i)
     return true;
 }
 
-/* Host node h as it is called when the node with number `now` is made, then translated once
- * more. */
+/* The id of host node h at the time node `now` is numbered, translated a second time. */
 static uint64_t translated(const orr_link *l, uint32_t h, uint32_t now)
 {
     const uint64_t once =
@@ -789,7 +782,6 @@ static orr_code find_all(syncer *s)
     return ORR_OK;
 }
 
-/* chakra_link.c: waits for the device, as sync_dep (chakra.md 3.6, 3.8). */
 static orr_code find_syncs(orr_link *l, orr_error *err)
 {
     syncer s = {.l = l, .last_of = orr_map_create(l->device.count), .err = err};
@@ -800,25 +792,24 @@ static orr_code find_syncs(orr_link *l, orr_error *err)
     return code;
 }
 
-/* What belongs together to chakra_trace_link: host nodes and operators, device
- * operations and host nodes (chakra.md 3.7, 3.8).  link_merge.c does it without its defects.
+/* ==== matching host nodes with operators and device operations with host nodes (chakra.md 3.7,
+ * 3.8).  link_merge.c does it without the defects.
  *
- * Both traces name an operator by its record-function id.  A device operation names its launch by a
- * correlation, and chakra_trace_link searches back from there for an operator with the kernel's
- * external id; every host node that shares it is given the kernel, and kernels of which none is
- * found are dropped.
- * Cost: linear, and a binary search for each device operation. */
+ * Both traces identify an operator by its record-function id.  A device operation refers to its
+ * launch by correlation id; from there chakra_trace_link searches back for an operator with the
+ * kernel's external id.  Every host node with that external id gets the kernel; kernels without any
+ * are dropped. Cost: linear, plus a binary search per device operation. */
 
-/* ---- threads that wake each other (chakra.md 3.5) ---- */
+/* ---- threads that wake others (chakra.md 3.5) ---- */
 
-/* Silence on a thread, in microseconds, after which another one may have woken it. */
+/* Microseconds of silence on a thread after which another one is taken to have woken it. */
 enum { GAP_US = 1000 };
 
-/* The latest operator that has started, and the latest one of any other thread; of those that start
- * together the first of its thread, of threads the one that was seen first. */
+/* The operator that started last, and the last one of any other thread.  Ties: the first of its
+ * thread, then the thread that was seen first. */
 typedef struct latest {
     const orr_link *l;
-    const uint32_t *rank; /* of threads, by first operator */
+    const uint32_t *rank; /* of threads: by first operator */
     uint32_t first, second;
 } latest;
 
@@ -859,7 +850,7 @@ static void has_started(latest *s, uint32_t op)
         s->second = op;
 }
 
-/* State of one thread: what its operators wait for now, and where it was. */
+/* One thread: what its operators wait for now, and its previous operator. */
 typedef struct waiting {
     uint32_t after, previous;
 } waiting;
@@ -887,8 +878,7 @@ static void note_waits(orr_link *l, latest *s, waiting *threads)
     }
 }
 
-/* chakra_link.c: which thread woke which operator (chakra.md 3.5); which operator a host node is;
- * on which host node a device operation hangs (chakra.md 3.7). */
+/* Which thread woke which operator (chakra.md 3.5). */
 static orr_code wake(orr_link *l, orr_error *err)
 {
     chakra_of(l)->after = orr_arena_new(l->arena, (size_t)l->ops.count + 1, uint32_t);
@@ -917,7 +907,7 @@ static orr_code wake(orr_link *l, orr_error *err)
 
 /* ---- host nodes and operators ---- */
 
-/* Record-function id -> the last operator that has it. */
+/* Record-function id -> the last operator with it. */
 static orr_map *operators_by_rf(const orr_link *l)
 {
     orr_map *by_rf = orr_map_create(l->ops.count);
@@ -931,7 +921,6 @@ static orr_map *operators_by_rf(const orr_link *l)
     return by_rf;
 }
 
-/* The operator that host node h is. */
 static void find_operator(orr_link *l, const orr_map *by_rf, uint32_t h)
 {
     const chakra_host_node *n = &chakra_of(l)->host.nodes[h];
@@ -941,8 +930,7 @@ static void find_operator(orr_link *l, const orr_map *by_rf, uint32_t h)
     l->tally.counts.of[ORR_LINK_LINKED] += chakra_of(l)->op_of[h] != LINK_NONE;
 }
 
-/* The host node that h waits for on another thread: known by its rf id, and it must have come
- * before. */
+/* The host node of another thread that h waits for: found by rf id, and only if it precedes h. */
 static uint32_t waits_for(const orr_link *l,
                           const orr_map *by_rf,
                           const uint32_t *host_of,
@@ -1005,7 +993,7 @@ static orr_code second_launch(const orr_link *l, const kin_event *e, orr_error *
                     l->device_path, e->index, e->correlation);
 }
 
-/* Correlation -> event of the launch. */
+/* Correlation -> launch event. */
 static orr_code find_launches(orr_link *l, orr_map *launches, orr_error *err)
 {
     const kin_trace *k = &l->device;
@@ -1021,9 +1009,9 @@ static orr_code find_launches(orr_link *l, orr_map *launches, orr_error *err)
     return ORR_OK;
 }
 
-/* ---- the operator around a launch, as chakra_trace_link finds it ---- */
+/* ---- the operator of a launch ---- */
 
-/* Operators ordered by thread, external id and time. */
+/* Operators sorted by thread, external id and time. */
 typedef struct keyed {
     int64_t external;
     uint32_t tid, op;
@@ -1078,7 +1066,7 @@ static uint32_t last_keyed(
     return LINK_NONE;
 }
 
-/* How many operators of a thread start before ts. */
+/* The number of operators of a thread that start before ts. */
 static uint32_t count_before(const orr_link *l, uint32_t tid, double ts)
 {
     const link_lists *by = &l->ops.by_thread;
@@ -1125,7 +1113,7 @@ static uint32_t reference_parent(const orr_link *l,
     return op != LINK_NONE ? op : last_of_thread(l, launch->tid, launch->ts, skips);
 }
 
-/* The events that chakra_trace_link places; it skips memsets. */
+/* Memsets are skipped. */
 static bool is_placed_by_reference(const kin_event *e)
 {
     return e->kind == KIN_KERNEL || e->kind == KIN_MEMCPY;
@@ -1207,9 +1195,9 @@ static orr_code place_as_reference(orr_link *l, orr_error *err)
     return code;
 }
 
-/* ---- numbers in the linked trace ---- */
+/* ---- ids in the linked trace ---- */
 
-/* A host node, its device nodes, the next host node (chakra.md 3.8). */
+/* Each host node is followed by its device nodes (chakra.md 3.8). */
 static orr_code number_nodes(orr_link *l, orr_error *err)
 {
     chakra_of(l)->new_id = orr_arena_new(l->arena, chakra_of(l)->host.count + 1, uint64_t);
@@ -1245,7 +1233,7 @@ static orr_code read_host(orr_link *l, orr_error *err)
     return code;
 }
 
-/* The critical path begins at a step (chakra.md 3.6). */
+/* chakra_trace_link needs a step as the start of its critical path (chakra.md 3.6). */
 static orr_code check_step(const orr_link *l, orr_error *err)
 {
     if (l->device.has_step)
@@ -1284,7 +1272,7 @@ static void close_link(orr_link *l)
     orr_free(c);
 }
 
-/* Flow arrows that make it break off (chakra.md 3.3). */
+/* Flow events that crash it (chakra.md 3.3). */
 static orr_code refuse(const kin_look *event, orr_error *err)
 {
     if (!orr_str_is(event->cat, "ac2g"))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chakra_samples.c - what Chakra's own generators write: lists of samples, their file names and
- * node ids.
+/* chakra_samples.c - the samples of Chakra's own generators: file names, contents and node ids.
  *
- * The Python generators count node ids on from sample to sample and from rank to rank; the first
- * one, in C++, starts every file at 0 (chakra.md 5).  Cost: ranks that are alike are made once and
- * written with their ids shifted. */
+ * The Python generators keep counting node ids across samples and ranks; the first one, in C++,
+ * starts every file at 0 (chakra.md 5).  Equal ranks are generated once and written with shifted
+ * ids. */
 #include <orrery/lab/gen.h>
 
 #include "base/memory/memory.h"
@@ -12,7 +11,7 @@
 typedef struct sample {
     const char *file; /* NAME.<rank>.et */
     const char *pattern;
-    uint64_t comm_size; /* 0: as the options say */
+    uint64_t comm_size; /* 0: from the options */
 } sample;
 
 static const sample current[] = {
@@ -84,7 +83,7 @@ static const sample *const samples[] = {
     [ORR_GEN_EG] = first_ones,
 };
 
-/* One run: the options, where the files go, and the node ids used up so far. */
+/* One run: options, destination, and the node ids used so far. */
 typedef struct run {
     orr_gen_options opt;
     const char *folder;

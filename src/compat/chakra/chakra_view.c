@@ -2,11 +2,10 @@
 /* chakra_view.c - the graphs of chakra_visualizer (chakra.md 7) and the timelines of
  * chakra_timeline_visualizer (9), byte for byte.
  *
- * Its DOT text is what the Python package graphviz writes: a statement for a node, then one for
- * each of its dependencies.  A word that DOT takes for an identifier or a number goes without
- * quotes; in the others a quote gets a backslash unless it has one.  A name that ends in a lone
- * backslash would swallow the closing quote, and makes that program fail; here the backslash is
- * doubled. */
+ * The DOT text is that of the Python package graphviz: a statement per node, followed by one per
+ * dependency.  DOT identifiers and numbers are not quoted; in all other names an unescaped quote
+ * gets a backslash.  A name that ends in a single backslash would escape the closing quote, which
+ * crashes the original; here the backslash is doubled. */
 #include "chakra.h"
 
 #include "base/formats/json.h"
@@ -24,7 +23,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Digits with at most one point among them, and not the point alone. */
+/* Digits with at most one decimal point. */
 static bool is_numeral(orr_str s)
 {
     size_t points = 0, digits = 0;
@@ -56,13 +55,13 @@ static bool is_identifier(orr_str s)
     return !is_keyword(s);
 }
 
-/* The text between quotes: special characters of records and quotes get their backslash. */
+/* The quoted text: quotes and the special characters of records are escaped. */
 static void put_escaped(orr_buf *b, orr_str s)
 {
-    size_t slashes = 0; /* right before the character */
+    size_t slashes = 0; /* number of backslashes just before the character */
     for (size_t i = 0; i < s.len; i++) {
         const char c = s.ptr[i];
-        if (c == '\0') { /* would end the text for Graphviz */
+        if (c == '\0') { /* would end the string for Graphviz */
             orr_buf_text(b, "\xEF\xBF\xBD");
             slashes = 0;
             continue;
@@ -130,10 +129,10 @@ const orr_rules_view chakra_view_rules = {.write_dot = write_dot, .has_bare_node
 
 /* ---- timelines ----
  *
- * How chakra_timeline_visualizer reads a log, and the file that it writes (chakra.md 9).
+ * How chakra_timeline_visualizer reads a log, and the file it writes (chakra.md 9).
  *
- * The file holds doubles divided in its order: cycle / MHz / 1000, and cycles / (MHz * 1000),
- * milliseconds where viewers expect microseconds. */
+ * Times are doubles divided in its order: cycle / MHz / 1000 and cycles / (MHz * 1000), in
+ * milliseconds although viewers expect microseconds. */
 
 enum { DRAIN_AT = 1 << 16 };
 
