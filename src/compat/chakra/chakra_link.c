@@ -134,7 +134,7 @@ static orr_code begin_nodes(void *context, const orr_json_item *list)
     return ORR_OK;
 }
 
-/* After the closing bracket: the reader only tells where things begin. */
+/* Just after the closing bracket: the JSON reader reports only where things begin. */
 static uint64_t end_of_list(const chakra_host *h, uint64_t from)
 {
     while (from < h->text.len && h->text.ptr[from] != ']')

@@ -5,10 +5,10 @@
  *     0.0.3u 0.0.3 0.0.2  one list of parents, texts beside it, attributes with a declared type
  *     eg                one list of parents, a field for everything
  *
- * Reading checks a record completely and appends its translation, so a trace that came from an old
- * file is like any other.  Writing walks the records and translates back.  Bytes as the old
- * libraries wrote them come back unchanged; what an old generation has no words for is an error
- * that names node and attribute. Cost: O(bytes), one record at a time. */
+ * Reading validates each record and appends its translation, so a trace from an old file is like
+ * any other.  Writing translates the records back.  Files of the old libraries survive the round
+ * trip byte for byte; whatever an old generation cannot express is an error that names node and
+ * attribute.  Cost: O(bytes), one record at a time. */
 #include "et_legacy.h"
 
 #include "base/arithmetic.h"
@@ -19,13 +19,13 @@
 
 /* ==== attributes of the generations 0.0.2 to 0.0.3u, both ways.
  *
- * An old attribute declares its type and has one optional or repeated field per type.  Type number
- * c always belongs to field 4 + c, so a generation is a list of kinds and nothing else.  proto2
- * lets the declaration and the value disagree, and real files have both cases: a type without any
- * value, and a text declared as INT.  Then a note in the attribute keeps the declaration.
+ * An old attribute declares its type and has one optional or repeated field per type.  Type c is
+ * field 4 + c, so a generation is just a list of kinds.  proto2 allows declaration and value to
+ * disagree, and real files have both cases: a type without a value, and a string declared as
+ * INT.  Then a note in the attribute preserves the declaration.
  *
- * Writing an attribute that came from elsewhere picks the nearest type that holds the value
- * exactly; a value that no type holds is an error, never a rounded number. */
+ * Attributes from elsewhere are written with the nearest type that represents the value exactly; if
+ * there is none, that is an error: nothing is rounded. */
 
 static const eto_member members_0_0_2[] = {
     {ORR_VALUE_FLOAT, false}, {ORR_VALUE_INT64, false}, {ORR_VALUE_STRING, false},
@@ -57,7 +57,7 @@ const eto_generation *eto_generation_of(orr_schema schema)
     return &all[schema];
 }
 
-/* ---- numbers that changed their meaning ---- */
+/* ---- renumbered enums ---- */
 
 enum { OLD_COLLECTIVES = 5, UNNAMED_COLLECTIVE = ORR_COLL_COUNT - OLD_COLLECTIVES };
 
@@ -66,8 +66,8 @@ static const uint8_t collective_now[OLD_COLLECTIVES] = {
     ORR_COLL_REDUCE_SCATTER, ORR_COLL_BROADCAST,
 };
 
-/* A lenient reader moves numbers without a name to where today's schema has no names either, so
- * that they are not taken for something else and find their way back. */
+/* A lenient reader maps unnamed numbers to a range without names in today's schema, so that they
+ * are not mistaken for others and can be mapped back. */
 static bool collective_in(const eto_generation *g, bool is_lenient, int64_t old, int64_t *now)
 {
     const bool is_known = old >= 0 && old < g->collective_count;
@@ -92,7 +92,7 @@ static bool collective_out(const eto_generation *g, bool is_same, int64_t now, i
 
 enum { OLD_TYPES = ORR_NODE_COMM_COLL, UNNAMED_TYPE = ORR_NODE_TYPE_COUNT - OLD_TYPES };
 
-/* As for collectives. */
+/* As collective_in(). */
 static bool type_in(const eto_generation *g, bool is_lenient, uint64_t old, uint32_t *now)
 {
     const uint64_t count = g->has_old_types ? OLD_TYPES : OLD_TYPES + 1;
@@ -122,7 +122,7 @@ static bool type_out(const eto_generation *g, bool is_same, uint32_t now, uint32
 
 /* ---- reading ---- */
 
-/* returns false */
+/* Returns false. */
 static bool eto_bad(eto_reader *r, const uint8_t *at, const char *why)
 {
     r->bad = at;
@@ -142,8 +142,8 @@ static bool check_packed(eto_reader *r, orr_span bytes, uint32_t type)
     return true;
 }
 
-/* Note that the strings of 0.0.3 were bytes for three weeks: what is not UTF-8 there becomes a list
- * of bytes. */
+/* The strings of 0.0.3 were bytes for three weeks: those that are not UTF-8 become lists of
+ * bytes. */
 static bool check_utf8(eto_reader *r, const orr_field *f, eto_member m, eto_attr *a)
 {
     if (m.kind != ORR_VALUE_STRING || orr_is_utf8(f->bytes.ptr, f->bytes.len))
@@ -154,7 +154,7 @@ static bool check_utf8(eto_reader *r, const orr_field *f, eto_member m, eto_attr
     return eto_bad(r, f->bytes.ptr, "a text is not valid UTF-8");
 }
 
-/* true: skip it */
+/* True: skip it. */
 static bool eto_unknown(eto_reader *r, const orr_field *f, const char *why)
 {
     return r->is_lenient || eto_bad(r, f->start, why);
@@ -242,7 +242,7 @@ static bool attr_read(eto_reader *r, orr_span message, eto_attr *out)
     return true;
 }
 
-/* holds one whole number */
+/* A single integer. */
 static bool attr_int(const eto_generation *g, const eto_attr *a)
 {
     const eto_member m = g->members[a->row];
@@ -262,7 +262,7 @@ static void put_packed(orr_buf *b, orr_wire w, uint32_t type)
         }
 }
 
-/* The items of a list, which stand among the attribute's fields, as one packed field. */
+/* Pack the items of a list, which are separate fields of the old attribute, into one field. */
 static void encode_numbers(const eto_attr *a, uint32_t type, orr_buf *b)
 {
     orr_wire w = orr_wire_of(a->message);
@@ -340,7 +340,7 @@ static void attr_encode(const eto_generation *g, const eto_attr *a, uint32_t fie
 
 enum { FLOAT_MEMBER = ATTR_FIRST_MEMBER + 2 * (ORR_VALUE_FLOAT - 1) };
 
-/* attr: its name or "" */
+/* attr: its name, or "". */
 static orr_code refuse(eto_writer *w, orr_str attr, const char *why)
 {
     const bool is_node = w->index != ORR_NO_NODE;
@@ -353,8 +353,8 @@ static orr_code refuse(eto_writer *w, orr_str attr, const char *why)
                    : orr_because(w->err, code, "metadata");
 }
 
-/* orr_attrs_next decodes what readers ask for; the rest is what writing the old bytes again
- * takes. */
+/* orr_attrs_next() decodes what readers need; this is what rewriting the old bytes takes in
+ * addition. */
 static orr_code raw_attr_split(eto_writer *w, const orr_field *field, eto_raw_attr *out)
 {
     const uint8_t *end = field->bytes.ptr + field->bytes.len;
@@ -377,7 +377,7 @@ static orr_code raw_attr_split(eto_writer *w, const orr_field *field, eto_raw_at
     return ORR_OK;
 }
 
-/* false: not one whole number */
+/* False: not a single integer. */
 static bool attr_whole(const orr_attr *a, uint64_t *out, bool *is_negative)
 {
     if (a->is_list || a->kind < ORR_VALUE_INT32 || a->kind >= ORR_VALUE_BOOL)
@@ -388,7 +388,7 @@ static bool attr_whole(const orr_attr *a, uint64_t *out, bool *is_negative)
     return true;
 }
 
-/* What to write a kind as, in order of preference. */
+/* Kinds to write a kind as, in order of preference. */
 static const uint8_t choices[ORR_VALUE_KIND_COUNT][2] = {
     [ORR_VALUE_DOUBLE] = {ORR_VALUE_FLOAT},
     [ORR_VALUE_FLOAT] = {ORR_VALUE_FLOAT},
@@ -407,7 +407,7 @@ static const uint8_t choices[ORR_VALUE_KIND_COUNT][2] = {
     [ORR_VALUE_BYTES] = {ORR_VALUE_BYTES, ORR_VALUE_STRING},
 };
 
-/* Every generation has a member for one of the choices. */
+/* Every generation has a member for one of them. */
 static uint32_t choose(const eto_generation *g, orr_value_kind kind, bool is_list)
 {
     for (unsigned k = 0; k < 2; k++)
@@ -428,8 +428,8 @@ static const char *put_float(orr_buf *b, double d)
     return NULL;
 }
 
-/* One value of kind `from`, without its tag, as kind `to`.  Returns what is wrong with it, or
- * NULL.  Floats come as FIXED32, that is as bits, so that no NaN changes on its way. */
+/* Write a value of kind `from` as kind `to`, without its tag.  Returns what is wrong, or
+ * NULL.  Floats come as FIXED32, as bits, so that NaNs keep their payload. */
 static const char *put_as(orr_buf *b, orr_value_kind from, uint8_t to, orr_value v)
 {
     if (to == ORR_VALUE_STRING || to == ORR_VALUE_BYTES) {
@@ -505,17 +505,16 @@ static orr_code attr_write(eto_writer *w, uint32_t field, const eto_raw_attr *a)
 
 /* ==== nodes of the first generation ("eg", 2023-01 to 2023-06), both ways.
  *
- * These nodes have no attributes but a numeric field for everything anyone wanted to say.  In
- * memory each field is an attribute of the same name, except for the run time, which is the node's
- * duration.  A field that was written is an attribute, also when it is zero; so writing gives the
- * same bytes again. */
+ * These nodes have no attributes but one numeric field per property.  In memory each field is an
+ * attribute of the same name, except for the run time, which is the node's duration.  A field that
+ * is present is an attribute even if it is zero, so that the bytes survive the round trip. */
 
 enum { EG_RUN_TIME = 7, EG_COMM_TYPE = 13, EG_INVOLVED_DIM = 14, EG_LAST = 20, MEMORY_TYPES = 3 };
 
 typedef struct eg_field {
     const char *name;
     uint8_t kind;   /* of the attribute */
-    bool is_memory; /* one of the MemoryType numbers */
+    bool is_memory; /* a MemoryType */
 } eg_field;
 
 static const eg_field eg_fields[EG_LAST + 1] = {
@@ -537,10 +536,10 @@ static const eg_field eg_fields[EG_LAST + 1] = {
     [20] = {"comm_priority", ORR_VALUE_UINT32, false},
 };
 
-/* The numbers of one node.  The first index is the field's number. */
+/* The numbers of one node, indexed by field number. */
 typedef struct eg_values {
     uint64_t value[EG_LAST + 1];
-    uint32_t present; /* bit k: value[k] */
+    uint32_t present; /* bit k: value[k] is set */
 } eg_values;
 
 static bool has(const eg_values *v, unsigned field)
@@ -564,7 +563,7 @@ static bool take_number(eto_reader *r, const orr_field *f, eg_values *v)
     return true;
 }
 
-/* INVALID_COMM is no collective; all others are one more than in the generations that follow. */
+/* INVALID_COMM means no collective; all others are one more than in later generations. */
 static bool take_comm_type(eto_reader *r, const orr_field *f, eto_node *n, eg_values *v)
 {
     int64_t now = 0;
@@ -631,7 +630,7 @@ static bool take_type(eto_reader *r, const orr_field *f, eto_node *n)
     return true;
 }
 
-/* fields 1 to 4 */
+/* Fields 1 to 4. */
 static bool common(eto_reader *r, const orr_field *f, eto_node *n)
 {
     switch (f->number) {
@@ -705,7 +704,7 @@ static void take_run_time(const eg_values *v, eto_node *n)
         n->note |= NOTE_NO_RUN_TIME;
 }
 
-/* a whole "eg" node */
+/* A whole "eg" node. */
 static bool eg_read(eto_reader *r, orr_span body, eto_node *n)
 {
     eg_values v;
@@ -771,7 +770,7 @@ static orr_code check_dim_list(eto_writer *w, const orr_attr *a)
     return ORR_OK;
 }
 
-/* The attribute `runtime` of later generations is the duration, which has its field. */
+/* The attribute `runtime` of later generations is the duration, which has its own field. */
 static bool is_the_duration(const orr_attr *a, const eto_parts *p)
 {
     uint64_t number;
@@ -879,7 +878,7 @@ static bool take_field(eto_reader *r, const orr_field *f, eto_node *n, orr_str t
     return eto_unknown(r, f, "a node has a field that this generation does not know");
 }
 
-/* A text that was written is written again, also when it is empty. */
+/* Strings that are present are written again even if empty. */
 static void encode_io(orr_buf *b, uint32_t field, const orr_str texts[3])
 {
     if (!texts[0].ptr && !texts[1].ptr && !texts[2].ptr)
@@ -903,7 +902,7 @@ static bool map_comm_type(eto_reader *r, eto_attr *a)
     return true;
 }
 
-/* Is this run time just as a writer would put it?  Then the duration says all, and it is not
+/* Is the attribute exactly what the writer would produce from the duration?  Then it is not
  * kept. */
 static bool is_plain_run_time(const eto_generation *g, const eto_node *n, const eto_attr *a)
 {
@@ -911,7 +910,7 @@ static bool is_plain_run_time(const eto_generation *g, const eto_node *n, const 
            (int64_t)a->value >= 0 && (a->value || n->type == ORR_NODE_COMP);
 }
 
-/* The first attribute `runtime` is the duration.  True: it must be kept as an attribute as well. */
+/* The first attribute `runtime` is the duration.  True: it must be kept as an attribute, too. */
 static bool keeps_run_time(
     const eto_generation *g, const eto_attr *a, bool is_last, eto_node *n, bool *has_run_time)
 {
@@ -1013,7 +1012,8 @@ static orr_code add_old_node(eto_reader *r, orr_error *err)
     if (n.note)
         orr_put_uint(&r->tail, NODE_NOTE, n.note);
     if (!n.id && !n.name.len && !n.type && !n.duration && !r->parent_count && !r->tail.len)
-        orr_put_uint(&r->tail, NODE_ID, 0); /* nothing but zeros: an empty record would be none */
+        orr_put_uint(&r->tail, NODE_ID, 0); /* all fields are zero: without this the record would be
+                                             * empty */
     if (r->tail.failed)
         return orr_no_memory(err);
     const orr_draft d = {.id = n.id,
@@ -1026,7 +1026,7 @@ static orr_code add_old_node(eto_reader *r, orr_error *err)
     return orr__trace_append_at(r->t, &d, r->at, err);
 }
 
-/* A node of 2023-10 is one of today.  When it is bad, the record in the file tells where. */
+/* Nodes of 2023-10 are today's.  Errors are located in the file's record. */
 static orr_code add_same_node(eto_reader *r, orr_error *err)
 {
     orr_trace *t = r->t;
@@ -1169,8 +1169,8 @@ static orr_code split_node(eto_writer *w, eto_parts *p)
     return code;
 }
 
-/* Both kinds of dependency become parents.  One that is of both kinds is written once: the old
- * feeders wait forever on a parent that is listed twice. */
+/* Both kinds of dependency become parents, one of both kinds only once: the old feeders wait
+ * forever for a parent that is listed twice. */
 static orr_code put_parents(eto_writer *w, const orr_node *node)
 {
     size_t count = 0;
@@ -1220,7 +1220,7 @@ static orr_code put_io(eto_writer *w, uint32_t first, orr_span io)
     return ORR_OK;
 }
 
-/* Where the attribute and the duration differ, someone changed the duration. */
+/* If they differ, the duration has been changed since. */
 static orr_code adjust_run_time(eto_writer *w, const eto_parts *p, orr_attr *a)
 {
     uint64_t number;
@@ -1349,7 +1349,7 @@ static orr_code emit_meta_attr(eto_writer *w, const orr_field *f)
 {
     eto_raw_attr a;
     if (f->number == META_VERSION)
-        return ORR_OK; /* it is the version of another generation */
+        return ORR_OK; /* the version of another generation */
     if (f->number != META_ATTR || f->type != ORR_WIRE_LEN)
         return refuse_node(w, "it has a field outside the schema");
     if (w->g->schema == ORR_SCHEMA_2023_10) {

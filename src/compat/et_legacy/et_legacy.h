@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* et_legacy.h - what the files that know the old generations of .et share.  Never installed.
+/* et_legacy.h - shared by the readers and writers of old .et generations.
  *
- * In memory there is only the current schema.  An old record is translated on its way in and
- * translated back on its way out.  What the current schema has no words for, and what must be known
- * to write the old bytes again, is a note: a field with a number that the schema does not use,
- * which every reader steps over. */
+ * In memory there is only the current schema: old records are translated when they are read and
+ * translated back when they are written.  What the current schema cannot express, and what is
+ * needed to reproduce the old bytes, is a note: a field whose number the schema does not use, so
+ * that every reader skips it. */
 #ifndef ORR_ET_LEGACY_H
 #define ORR_ET_LEGACY_H
 
 #include "trace/trace_impl.h"
 
-/* Notes (docs/format/et.md).  A node's note is a set of bits; an attribute's note is the member
- * that its declared type means, where that is not the member that holds the value. */
+/* Notes (docs/format/et.md).  A node's note is a bit set; an attribute's is the member of its
+ * declared type, where the value is in another one. */
 enum {
     NODE_NOTE = 50001,
     ATTR_NOTE = 50001,
-    NOTE_NO_TYPE = 1,       /* "eg": node_type was not written */
+    NOTE_NO_TYPE = 1,       /* "eg": node_type was absent */
     NOTE_NO_RUN_TIME = 2,   /* a compute node without a run time */
-    NOTE_ZERO_RUN_TIME = 4, /* another node with a run time, of zero */
-    NOTE_NO_COLLECTIVE = 8  /* "eg": comm_type was written, as INVALID_COMM */
+    NOTE_ZERO_RUN_TIME = 4, /* another node with a run time of zero */
+    NOTE_NO_COLLECTIVE = 8  /* "eg": comm_type was present, as INVALID_COMM */
 };
 
 /* Fields of a node, 0.0.2 to 0.0.3u; the first four also in "eg". */
@@ -34,7 +34,7 @@ enum {
     OLD_ATTR_NAME = 1,
     OLD_ATTR_TYPE = 2,
     OLD_ATTR_DOC = 3,
-    OLD_ATTR_MEMBER = 4 /* the member of type 0; the others follow in the order of their types */
+    OLD_ATTR_MEMBER = 4 /* the member of type 0; the others follow by type */
 };
 
 typedef struct eto_member {
@@ -46,7 +46,7 @@ typedef struct eto_generation {
     orr_schema schema;
     const eto_member *members; /* by attribute type */
     uint32_t member_count;
-    uint32_t collective_count; /* of comm_type */
+    uint32_t collective_count; /* number of collectives that comm_type can have */
     bool has_old_types;        /* no METADATA_NODE: all node types are one less than today */
     bool has_metadata;
 } eto_generation;
@@ -80,14 +80,14 @@ typedef struct eto_reader {
     const eto_generation *g;
     orr_span bytes;
     uint64_t at, body_at, body_len; /* the current record */
-    bool is_lenient;                /* unknown fields are skipped, unknown node types kept */
+    bool is_lenient;                /* skip unknown fields, keep unknown node types */
     bool ends_at_damage;            /* as the old tools: the first bad record ends the trace */
     uint64_t *parents;              /* of the current node */
     size_t parent_count, parent_room;
     orr_span *attrs;
     size_t attr_count, attr_room;
     orr_buf tail;    /* its fields from NODE_INPUTS on, in the current schema */
-    const char *why; /* what is wrong, at `bad`; NULL: out of memory */
+    const char *why; /* the error, at `bad`; NULL: out of memory */
     const uint8_t *bad;
 } eto_reader;
 
@@ -95,10 +95,10 @@ typedef struct eto_attr {
     orr_str name, doc;
     bool has_doc, has_value, is_utf8;
     uint32_t code;    /* the declared type */
-    uint32_t row;     /* the member that has the value, if has_value */
+    uint32_t row;     /* the member with the value, if has_value */
     uint64_t value;   /* a number */
     orr_span text;    /* a text */
-    orr_span message; /* a list's items are found here */
+    orr_span message; /* contains a list's items */
 } eto_attr;
 
 /* ---- writing ---- */
@@ -115,7 +115,7 @@ typedef struct eto_writer {
     orr_error *err;
 } eto_writer;
 
-/* A record of the current schema, as far as old generations have words for it. */
+/* The parts of a current record that old generations can express. */
 typedef struct eto_parts {
     orr_node node;
     uint32_t note;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* et_recognise.c - which generation of .et is this?  Nothing in a file says it, so its shape must.
+/* et_recognise.c - which generation of .et is this?  No file says, so its fields must tell.
  *
- * Each record strikes out the generations that cannot have written it: a field they do not have,
- * another wire type, a required field that is missing.  One generation left is the answer.  Beside
- * this there are hints, which decide only among those left: proto2 writes zeros where proto3 leaves
- * them out, a node named COMP_NODE shows which number COMP_NODE has, and the oldest files are
- * called .eg.
+ * Each record rules out the generations that cannot have written it: an unknown field, another wire
+ * type, a missing required field.  If one generation is left, that is the answer.  Hints decide
+ * among several: proto2 writes zeros that proto3 omits, a node named COMP_NODE shows the number of
+ * COMP_NODE, and the oldest files end in .eg.
  *
- * A file that carries nothing telling is current, and so is one that fits no generation: its reader
- * finds the damage.  Cost: a current file is known by its first or second record; at most
- * MOST_RECORDS are read. */
+ * A file without evidence is current, and so is one that fits no generation: its reader reports the
+ * damage.  Cost: a current file is recognised by its first or second record; at most MOST_RECORDS
+ * are read. */
 #include "base/text/text.h"
 #include "et_legacy.h"
 
@@ -30,8 +29,8 @@ enum {
 };
 
 typedef struct clues {
-    unsigned possible; /* generations that can have written all records so far */
-    unsigned hinted;   /* those that the hints speak for */
+    unsigned possible; /* generations that may have written all records so far */
+    unsigned hinted;   /* those supported by hints */
 } clues;
 
 static bool is_text(const orr_field *f)
@@ -52,7 +51,7 @@ static uint32_t wire_now(uint32_t member)
     return (member & 1) ? wire[(member - 1) / 2] : (uint32_t)ORR_WIRE_LEN;
 }
 
-/* An attribute of today. */
+/* A current attribute. */
 static bool is_attr_now(orr_span message, bool *has_name)
 {
     orr_wire w = orr_wire_of(message);
@@ -79,7 +78,7 @@ static bool fits_old_attr(const eto_generation *g, const orr_field *f)
     return g->members[row].kind != ORR_VALUE_BOOL || f->value <= 1;
 }
 
-/* The generations whose attribute this can be. */
+/* The generations that may have written this attribute. */
 static unsigned old_attr_of(orr_span message)
 {
     unsigned possible = WITH_TYPES, seen = 0;
@@ -118,7 +117,7 @@ static bool is_packed(orr_span bytes)
     return true;
 }
 
-/* Field 10: attributes today, the text output_types once. */
+/* Field 10: attributes today, formerly the string output_types. */
 static unsigned attr_or_text(const orr_field *f)
 {
     bool has_name;
@@ -128,7 +127,7 @@ static unsigned attr_or_text(const orr_field *f)
     return has_name ? CURRENT : CURRENT | text;
 }
 
-/* Fields 5 to 11 that are texts, messages or packed numbers. */
+/* Fields 5 to 11 as strings, messages or packed numbers. */
 static unsigned field_with_length(const orr_field *f)
 {
     const unsigned text = is_text(f) ? WITH_TYPES : 0;
@@ -143,12 +142,12 @@ static unsigned field_with_length(const orr_field *f)
         return is_io(f->bytes) ? CURRENT | text : text;
     case NODE_ATTR:
         return attr_or_text(f);
-    default: /* 11 is also the number of an extension of today's schema */
+    default: /* 11 is also an extension of the current schema */
         return old_attr_of(f->bytes) ? old_attr_of(f->bytes) : CURRENT;
     }
 }
 
-/* Fields 5 to 20 that are numbers. */
+/* Fields 5 to 20 as numbers. */
 static unsigned field_with_number(const orr_field *f)
 {
     switch (f->number) {
@@ -192,7 +191,7 @@ static unsigned generations_of(const orr_field *f)
     }
 }
 
-/* proto3 leaves zeros out and packs numbers. */
+/* proto3 omits zeros and packs numbers. */
 static bool is_proto2_habit(const orr_field *f)
 {
     if (f->type != ORR_WIRE_VARINT)
@@ -203,7 +202,7 @@ static bool is_proto2_habit(const orr_field *f)
            (f->number == NODE_ID || f->number == NODE_TYPE || f->number == NODE_DURATION);
 }
 
-/* Generators name nodes after their type, and collectives after what they do. */
+/* Generators name nodes after their type, and collectives after their kind. */
 static uint32_t type_in_name(orr_str name)
 {
     static const char *const collectives[] = {"ALL_REDUCE", "ALL_TO_ALL", "ALL_GATHER",
@@ -225,7 +224,7 @@ static unsigned hint_of_name(orr_str name, uint64_t type)
     return type == named ? ANY & ~SHIFTED : SHIFTED;
 }
 
-/* False: the record is damaged. */
+/* False: damaged record. */
 static bool weigh_node(orr_span body, clues *c)
 {
     orr_wire w = orr_wire_of(body);
@@ -259,7 +258,7 @@ static bool weigh_node(orr_span body, clues *c)
 
 /* ---- the file ---- */
 
-/* A first record that starts with text in field 1 is metadata: the version, or attributes. */
+/* Metadata is a first record with a string in field 1: the version, or attributes. */
 static bool is_metadata(orr_span body)
 {
     orr_wire w = orr_wire_of(body);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* atlahs.c - what happens at an event by the rules of the LogGOPSim of ATLAHS (goal.md 3.3 and
- * 3.4).
+/* atlahs.c - the LogGOPSim of ATLAHS (goal.md 3.3 and 3.4).
  *
- * Differs from lgs_body.h in nearly every formula, so it has steps of its own: times of release
- * travel along edges, a receive pays when it has met its message, nothing is matched by wildcards,
- * and which of two events at the same time comes first is up to the shape of a heap.  So every
- * event that is put off goes back to that heap by itself. */
+ * It differs from lgs_body.h in nearly every formula, so it has its own event handlers: release
+ * times travel along edges, a receive is charged when it matches its message, there are no
+ * wildcards, and ties between events are broken by the shape of a heap.  So every postponed event
+ * is pushed to that heap individually. */
 #include "loggopsim.h"
 
 #include <stdio.h>
 
-/* ---- the queue: a heap that compares times and nothing else (goal.md 3.4).  Which of two equal
- * ones comes first is decided by the moves below, so they must be these. */
+/* ---- the queue: a heap that compares times only (goal.md 3.4).  Its moves decide the order of
+ * ties, so they must be exactly these. */
 
 static void rise(atlahs_heap *h, size_t hole, orr_heap_entry e)
 {
@@ -50,7 +49,7 @@ static bool heap_pop(atlahs_heap *h, orr_heap_entry *out)
         h->entries[hole] = h->entries[child];
         hole = child;
     }
-    if (2 * hole + 2 == count) { /* the last parent has one child only */
+    if (2 * hole + 2 == count) { /* the last parent has a single child */
         h->entries[hole] = h->entries[count - 1];
         hole = count - 1;
     }
@@ -75,7 +74,7 @@ static void push(lgs_sim *s, uint32_t e, uint64_t time)
     s->queue.events[e].time = time;
     if (!heap_push(&lgs_extra(s)->heap, time, e))
         s->has_failed = true;
-    s->queue.pending = lgs_extra(s)->heap.count; /* how many have run is counted by it */
+    s->queue.pending = lgs_extra(s)->heap.count; /* the engine derives the events run from it */
 }
 
 static uint64_t issue_time(lgs_sim *s, uint32_t host, const lgs_ready *r)
@@ -102,7 +101,7 @@ static void issue(lgs_sim *s, const lgs_batch *b, bool is_start)
     }
 }
 
-/* ---- the four kinds of events; true: the event is used up */
+/* ---- the four kinds of events; true: the event is consumed */
 
 static bool on_calc(lgs_sim *s, uint32_t e, const orr__goal_node *n)
 {
@@ -171,7 +170,7 @@ static bool on_send(lgs_sim *s, uint32_t e, const orr__goal_node *n)
     return false;
 }
 
-/* A send that waited for its receiver is over. */
+/* End of a send that waited for its receiver. */
 static void end_rendezvous(
     lgs_sim *s, uint32_t host, uint32_t node, const orr__goal_node *n, uint64_t cpu, uint64_t nic)
 {
@@ -230,7 +229,7 @@ static bool on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, orr_error *
         return true;
     }
     const uint64_t size = at_least_one(n->size);
-    /* The clock of the sending side, as the reference has it. */
+    /* The send side's clock, as in the reference. */
     const uint64_t nic = lgs_max(*lgs_send_nic(s, ev.host, n->nic), ev.time) + s->opt.g;
     const uint64_t cpu = nic + s->opt.o + (size - 1) * s->opt.O;
     *lgs_cpu(s, ev.host, n->cpu) = cpu;
@@ -293,7 +292,7 @@ static bool on_message(lgs_sim *s, uint32_t e, const orr__goal_node *n)
     const uint64_t free_at = lgs_max(*cpu, *nic);
     if (free_at > ev.time) {
         push(s, e, free_at);
-        if (!lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, found)) /* behind its equals */
+        if (!lgs_match_add(&s->match, &s->queue, LGS_RECEIVES, key, found)) /* after its equals */
             s->has_failed = true;
         return false;
     }
@@ -328,7 +327,7 @@ static void step(lgs_sim *s, uint32_t e, orr_error *err)
         is_used = on_calc(s, e, n);
     if (is_used)
         lgs_event_give(&s->queue, e);
-    while (s->batches && !s->has_failed) /* the host touched last comes first */
+    while (s->batches && !s->has_failed) /* the host touched last goes first */
         issue(s, &s->batch[--s->batches], false);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lgs2023.c - the rules of LogGOPSim of 2023 (docs/spec/goal.md 3.3 and 3.4): our engine, with its
- * mistakes put back; and what it shares with the LogGOPSim of ATLAHS. */
+/* lgs2023.c - the rules of the LogGOPSim of 2023 (goal.md 3.3 and 3.4): our engine with its bugs
+ * put back; and what it shares with the LogGOPSim of ATLAHS. */
 #include "loggopsim.h"
 
 #include "base/formats/dot.h"
@@ -13,16 +13,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ==== the network "simple" of LogGOPSim: messages share the links on their way
- * (goal.md 3.5).
+/* ==== LogGOPSim's network "simple": messages share the links of their routes (goal.md 3.5).
  *
- * A graph in the DOT language: nodes whose names begin with H are hosts, in the order they appear;
- * an edge is a link, whose comment names the nodes that are reached over it, or is "*" where there
- * is no choice.  A message holds all links of its way from the start; it moves one byte a
- * nanosecond, divided by the largest number of messages on one of its links.  What is left of it is
- * counted in 1/10000 of a byte, and brought up to date whenever its share changes. LogGOPSim
- * forgets a message when it has asked for it once, and aborts when it asks again because the
- * receiver was busy; here a message that has arrived stays so. */
+ * The graph is in DOT: nodes whose names begin with H are hosts, in order of appearance; an edge is
+ * a link, and its comment lists the nodes reached over it, or is "*" if there is no choice.  A
+ * message occupies all links of its route from the start and moves at one byte per nanosecond,
+ * divided by the number of messages on its busiest link.  Its remaining size is counted in 1/10000
+ * of a byte and updated whenever its share changes.  LogGOPSim forgets a message at the first query
+ * and aborts at the second, which happens if the receiver was busy; here a message that has arrived
+ * stays arrived. */
 
 enum { UNITS = 10000 };
 
@@ -34,27 +33,26 @@ typedef struct simple_link {
 
 typedef struct simple_message {
     int64_t left;            /* in UNITS of a byte */
-    uint64_t at;             /* when that was so */
-    uint64_t expected;       /* when it would arrive on idle links */
+    uint64_t at;             /* time of that value */
+    uint64_t expected;       /* arrival time on idle links */
     uint32_t source, target; /* nodes */
-    uint32_t share;          /* messages on its fullest link */
+    uint32_t share;          /* messages on its busiest link */
     bool is_there;
 } simple_message;
 
 struct simple_links {
     simple_link *links;
     size_t link_count, link_room;
-    orr_map *next; /* (node, target) to link, where a comment says so */
-    uint32_t
-        *only; /* by node: its link, when it has one; UINT32_MAX: none; UINT32_MAX - 1: several */
-    uint32_t *host; /* by rank: its node */
+    orr_map *next;  /* (node, target) -> link, where a comment names the target */
+    uint32_t *only; /* per node: its only link; UINT32_MAX: none; UINT32_MAX - 1: several */
+    uint32_t *host; /* per rank: its node */
     uint32_t nodes, hosts;
     simple_message *messages;
     size_t message_count, message_room;
-    orr_map *known; /* (host, operation) to message */
-    uint32_t *way;  /* scratch: links */
+    orr_map *known; /* (host, operation) -> message */
+    uint32_t *way;  /* scratch: the links of a route */
     size_t way_count, way_room;
-    uint32_t *pending; /* messages whose expected time may still come, in order of start */
+    uint32_t *pending; /* messages whose `expected` is not past, by start */
     size_t pending_count, pending_room;
 };
 
@@ -78,8 +76,8 @@ typedef struct simple_name {
     size_t len;
 } simple_name;
 
-/* Nodes are numbered in the order their names appear, and texts are pieces of the file: sorting by
- * place will do. */
+/* Nodes are numbered by first appearance; names are slices of the file, so sorting by address does
+ * it. */
 static orr_code number_nodes(simple_reader *r)
 {
     const orr__dot *d = &r->dot;
@@ -129,7 +127,7 @@ static uint64_t pair_of(uint32_t node, uint32_t target)
     return (uint64_t)node << 32 | target;
 }
 
-/* "H0, H1 H2": the nodes that are reached over a link.  The first link that names one counts. */
+/* "H0, H1 H2": the nodes reached over a link.  The first link that names a node wins. */
 static orr_code add_targets(simple_reader *r, uint32_t number, orr_str list)
 {
     const simple_link *k = &r->l->links[number];
@@ -225,9 +223,9 @@ static void simple_links_close(struct simple_links *l)
     orr_free(l);
 }
 
-/* ---- messages on their way */
+/* ---- messages in flight */
 
-/* The links from one node to another, into l->way. */
+/* The route between two nodes, into l->way. */
 static orr_code find_way(struct simple_links *l, uint32_t from, uint32_t to, orr_error *err)
 {
     l->way_count = 0;
@@ -274,7 +272,7 @@ static orr_code find_share(struct simple_links *l, simple_message *m, orr_error 
     return code;
 }
 
-/* It has arrived: those that shared a link with it are faster from now on. */
+/* A message has arrived: those that share links with it speed up. */
 static orr_code arrive(struct simple_links *l, uint32_t number, uint64_t now, orr_error *err)
 {
     simple_message *m = &l->messages[number];
@@ -313,7 +311,7 @@ static orr_code query(
     return ORR_OK;
 }
 
-/* Those that should have arrived by now make room before another one sets out. */
+/* Before a message starts, those due exactly now are asked whether they have arrived. */
 static orr_code settle(struct simple_links *l, uint64_t now, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -384,9 +382,9 @@ static orr_code lgs_link_arrival(
     return code;
 }
 
-#define TOO_LONG 0x1p62 /* ns; longer than this, and sums may wrap */
+#define TOO_LONG 0x1p62 /* ns; beyond this, sums may overflow */
 
-/* ---- what both programs keep */
+/* ---- shared by both programs */
 
 orr_code lgs_extra_open(lgs_sim *s, orr_error *err)
 {
@@ -408,7 +406,7 @@ void lgs_extra_close(lgs_sim *s)
     orr_free(x);
 }
 
-/* The total counts messages as they are sent. */
+/* The total counts a message when it is sent. */
 void lgs_old_progress(lgs_sim *s, size_t pending)
 {
     const orr_goal_totals t = s->goal->totals;
@@ -428,7 +426,7 @@ void lgs_old_progress(lgs_sim *s, size_t pending)
                   longest[LGS_RECEIVES], longest[LGS_MESSAGES]);
 }
 
-/* ---- where it differs from ours */
+/* ---- differences from ours */
 
 static orr_code check(const lgs_options *o, orr_error *err)
 {
@@ -438,8 +436,8 @@ static orr_code check(const lgs_options *o, orr_error *err)
                           "LogGOPSim of 2023 has whole numbers for G, not %g", o->G);
 }
 
-/* Sends before receives before calculations; equal ones in the order of an unstable sort (goal.md
- * 3.4), which up to 16 elements is that of a stable one. */
+/* Sends before receives before calculations; ties in the order of std::sort (goal.md 3.4), which is
+ * stable up to 16 elements. */
 static bool order(lgs_sim *s, lgs_batch *b)
 {
     if (b->count <= 16) {
@@ -461,8 +459,8 @@ static bool order(lgs_sim *s, lgs_batch *b)
     return true;
 }
 
-/* A message of no bytes has minus one byte, and what is too large wraps (goal.md 3.3): where
- * that costs less than nothing a clock is set to the past. */
+/* Zero bytes count as minus one, and large products wrap (goal.md 3.3).  Where that makes a cost
+ * negative, a clock would go back. */
 static bool clocks_go_back(const lgs_sim *s)
 {
     const double o = (double)s->opt.o, g = (double)s->opt.g, O = (double)s->opt.O, G = s->opt.G;

@@ -14,10 +14,10 @@ typedef struct atlahs_heap {
     size_t count, room;
 } atlahs_heap;
 
-/* What both keep beside a run. */
+/* What both keep beside the engine's state. */
 typedef struct lgs_old_extra {
     orr_buf talk;               /* lines for standard output */
-    uint32_t percent;           /* lines of progress so far */
+    uint32_t percent;           /* progress lines so far */
     struct simple_links *links; /* lgs2023, -n simple */
     atlahs_heap heap;           /* ATLAHS */
     double flow_sum;            /* ATLAHS: for its mean flow completion time */
@@ -31,9 +31,9 @@ static inline lgs_old_extra *lgs_extra(const lgs_sim *s)
 orr_code lgs_extra_open(lgs_sim *s, orr_error *err);
 void lgs_extra_close(lgs_sim *s);
 
-/* A line for each percent of the events (goal.md 3.1). */
+/* One line per percent of the events (goal.md 3.1). */
 void lgs_old_progress(lgs_sim *s, size_t pending);
-/* What is left in queues, as lines; false: all queues are empty (goal.md 3.2). */
+/* Print what is left in the queues; false: all are empty (goal.md 3.2). */
 bool lgs_put_left(const lgs_sim *s, orr_buf *b);
 const char *lgs_atlahs_average(const lgs_sim *s, char *text, size_t room);
 

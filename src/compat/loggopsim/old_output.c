@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_output.c - what LogGOPSim prints and writes, to the byte (goal.md 3.2, 3.7 and 3.8). */
+/* old_output.c - the output of LogGOPSim, byte for byte (goal.md 3.2, 3.7 and 3.8). */
 #include "loggopsim.h"
 
 #include "base/io/output.h"
@@ -94,7 +94,7 @@ static void put_times(const lgs_sim *s, orr_buf *b, bool is_batch)
 typedef struct lgs_left {
     uint64_t number;
     lgs_key key;
-    uint8_t side; /* messages first */
+    uint8_t side; /* unexpected messages first */
 } lgs_left;
 
 static int by_host(const void *a, const void *b)
@@ -161,7 +161,7 @@ static orr_code write_lines(const lgs_sim *s, const char *path, bool is_batch, o
     if (lgs_extra(s)->talk.len)
         orr_buf_add(&b, lgs_extra(s)->talk.ptr, lgs_extra(s)->talk.len);
     put_performance(s, &b, s->seconds);
-    /* ATLAHS never looks at its queues. */
+    /* ATLAHS does not check its queues. */
     if (is_atlahs(s) || !lgs_put_left(s, &b))
         put_times(s, &b, is_batch);
     if (s->noise && s->hosts <= SMALL_NOISE) {
@@ -184,9 +184,9 @@ static orr_code write_batch_log(const lgs_sim *s, const char *path, orr_error *e
     return write_lines(s, path, true, err);
 }
 
-/* ---- the timeline of DrawViz */
+/* ---- the timeline for DrawViz */
 
-/* ATLAHS keeps times in 32 bits. */
+/* ATLAHS stores times in 32 bits. */
 static long long viz_time(const lgs_sim *s, uint64_t t)
 {
     return is_atlahs(s) ? (int32_t)(uint32_t)t : (long long)t;
@@ -216,7 +216,7 @@ static orr_code write_viz(const lgs_sim *s, const char *path, orr_error *err)
     return save(&b, path, err);
 }
 
-/* ---- lengths of queues */
+/* ---- queue lengths */
 
 static orr_code write_longest(const lgs_sim *s, lgs_side side, const char *path, orr_error *err)
 {
@@ -277,7 +277,7 @@ static orr_code write_queues(const lgs_sim *s, const char *prefix, orr_error *er
     return code;
 }
 
-/* ---- who met whom */
+/* ---- matched pairs */
 
 static orr_code write_pairs(const lgs_sim *s, const char *path, orr_error *err)
 {

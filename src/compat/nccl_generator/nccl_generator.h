@@ -5,9 +5,9 @@
 
 #include <orrery/lab/nccl.h>
 
-extern const orr_rules_nccl ncg_rules, ncg_parallel_rules; /* the latter: its option -p */
+extern const orr_rules_nccl ncg_rules, ncg_parallel_rules; /* the latter: with -p */
 
-/* The hash of a tuple of whole numbers in CPython. */
+/* CPython's hash of a tuple of integers. */
 uint64_t ncg_tuple_hash(const uint64_t *numbers, size_t count);
 /* 2: data parallel, 1: pipeline parallel, 0: neither. */
 uint32_t ncg_parallelism(const char *letters, size_t count);

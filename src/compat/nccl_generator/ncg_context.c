@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ncg_context.c - nccl_generator_v2: the rules, and contexts as it makes them (goal.md 5.5).
+/* ncg_context.c - nccl_generator_v2: its rules and its message contexts (goal.md 5.5).
  *
- * A guess at the kind of parallelism, and the hash of (communicator, operation, number) modulo
- * 1,000.  Those of a GPU lie in one array of numpy; when some are below 2^63 and some are not, that
- * array is one of doubles, and the modulo that of a rounded number. */
+ * A context is a guess at the kind of parallelism, and the hash of (communicator, operation,
+ * number) modulo 1,000.  The hashes of a GPU are in one numpy array; if some are below 2^63 and
+ * some are not, numpy makes it an array of doubles, and the modulo is that of a rounded number. */
 #include "nccl_generator.h"
 
 #include "sources/nccl/nccl_impl.h"
@@ -24,7 +24,7 @@ uint64_t ncg_tuple_hash(const uint64_t *numbers, size_t count)
     return acc == UINT64_MAX ? UINT64_C(1546275796) : acc;
 }
 
-/* n As and n Ds in turn, the last Ds may be missing. */
+/* Alternating blocks of n As and n Ds; the last Ds may be missing. */
 static bool is_data_parallel(const char *letters, size_t count)
 {
     size_t block = 0;
@@ -67,9 +67,10 @@ static uint64_t op_number(uint8_t op)
     return numbers[op];
 }
 
-/* The letters of each stream, one behind another, in the order that decides its parallelism. */
+/* The operations of each stream as letters, concatenated, in the order that decides its
+ * parallelism. */
 typedef struct stream_words {
-    orr_map *number; /* text -> which */
+    orr_map *number; /* text -> index */
     uint32_t *count, *first, *kind;
     uint32_t streams;
     char *letters;
@@ -113,7 +114,7 @@ static bool place_letters(orr_arena *a, const nccl_gpu *g, size_t n, stream_word
     return true;
 }
 
-/* Only calls that are written count with -p; without it, all of them. */
+/* With -p only calls that are written count, otherwise all. */
 static orr_code guess_parallelism(
     const nccl_job *j, orr_arena *a, uint32_t gpu, stream_words *w, orr_error *err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns3_front.c - a run as AstraSimNetwork does it: the rules of ASTRA-sim, and messages that meet by
- * tag, source and destination, counting bytes (packet-network.md 6.1).
+/* ns3_front.c - the rules of AstraSimNetwork: those of ASTRA-sim, and messages matched by tag,
+ * source and destination, counting bytes (packet-network.md 6.1).
  *
- * Bytes that have arrived and bytes that were asked for meet in either order.  Receives with the
- * same key are one, and only the callback of the latest is kept; where that loses a callback, the
- * reference hangs, and so do we. Entries stand in a hash table with chains; one that expects
- * nothing and holds nothing is gone. */
+ * Arrived and requested bytes match in either order.  Receives with the same key are merged, and
+ * only the latest callback is kept; where that loses a callback the reference hangs, and so do
+ * we.  Entries are in a hash table with chaining; one with no bytes on either side is removed. */
 #include "ns3_front.h"
 
 #include "run/match.h"
@@ -15,7 +14,7 @@
 
 typedef struct entry {
     uint32_t tag, src, dst;
-    uint32_t next; /* in its chain, or free */
+    uint32_t next; /* link of its chain or of the free list */
     uint64_t arrived, expected;
     clk_call call;
     bool is_used;
@@ -47,7 +46,7 @@ static void destroy(void *matcher)
     orr_free(m);
 }
 
-/* Where the entry of a key is written down; NONE stands there when there is none. */
+/* The chain link that refers to the entry of a key; NONE if there is no entry. */
 static uint32_t *find(struct byte_matcher *m, uint32_t tag, uint32_t src, uint32_t dst)
 {
     const uint64_t hash =
@@ -77,7 +76,7 @@ static entry *find_or_make(struct byte_matcher *m, uint32_t tag, uint32_t src, u
         i = (uint32_t)m->count++;
     }
     m->entries[i] = (entry){.tag = tag, .src = src, .dst = dst, .next = RUN_NONE, .is_used = true};
-    *find(m, tag, src, dst) = i; /* only now: the entries may have moved */
+    *find(m, tag, src, dst) = i; /* only now: the entries may have been reallocated */
     return &m->entries[i];
 }
 
@@ -135,7 +134,7 @@ static size_t count(const void *m)
     return ((const struct byte_matcher *)m)->count;
 }
 
-/* What waits under a key, for those who ask why nothing moves. */
+/* Unmatched bytes of an entry, for the explanation of a stall. */
 static bool describe(const void *m, size_t i, msg_unmatched *out)
 {
     const entry *e = &((const struct byte_matcher *)m)->entries[i];
@@ -160,8 +159,8 @@ const run_byte_matching ns3_byte_matching = {
     .describe = describe,
 };
 
-/* Those of ASTRA-sim, but that an event at tick 0 is nothing special, and one rank is enough
- * (packet-network.md 4.3). */
+/* Those of ASTRA-sim, except that events at tick 0 and single ranks are allowed (packet-network.md
+ * 4.3). */
 const orr_rules_run ns3_run_rules = {
     .needs_both_roots = true,
     .merges_equal_ids = true,
@@ -181,12 +180,12 @@ const orr_rules_run ns3_run_rules = {
 
 /* ---- the packet network ----
  *
- * The reference's side of each rule, quirks and all (packet-network.md 14).  Exact to the
- * nanosecond and to the order of events of one instant, so that fct.txt is equal byte for byte.
- * Only stalls differ: the reference would run forever where its retransmission is missing; here
- * the run ends with an error that says why (14 row 5). */
+ * The reference's side of each rule, including its quirks (packet-network.md 14).  Exact to the
+ * nanosecond and to the order of simultaneous events, so that fct.txt is equal byte for byte.  Only
+ * stalls differ: where a retransmission is missing the reference runs forever; here the run ends
+ * with an error that explains it (14 row 5). */
 
-/* Line rates that its telemetry header has a code for (packet-network.md 8.2). */
+/* Line rates with a code in its telemetry header (packet-network.md 8.2). */
 static const uint64_t hpcc_rates[] = {25, 50, 100, 200, 400, 1200, 2400, 0};
 
 const struct orr_rules_packet orr__ns3_rules = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ns3_random.c - MRG32k3a with jumps between streams; rand() of the GNU C library.
+/* ns3_random.c - MRG32k3a with jumps between streams; rand() of glibc.
  *
- * A stream begins 2^127 steps after the one before, and run 1 2^76 steps into it.  A step is a
- * linear map, so is any number of them, and maps of one half commute: the first number of the next
- * stream is one product with the matrix of 2^127 steps away from the first number of this one. */
+ * Streams are 2^127 steps apart, and run 1 starts 2^76 steps into its stream.  A step is a linear
+ * map, so any number of steps is one, too, and those of one component commute: the start of the
+ * next stream is the start of this one times the matrix of 2^127 steps. */
 #include "ns3_front.h"
 
 #include "base/memory/memory.h"
@@ -27,9 +27,9 @@ static void multiply(matrix out, matrix a, matrix b, uint64_t m)
     memcpy(out, r, sizeof r);
 }
 
-/* The matrix of one step, {0, 1, 0}, {0, 0, 1} and {-810728, 1403580, 0} or {-1370589, 0, 527612},
- * squared 76 and 127 times: as constants, because a network of a few nodes took longer to square
- * them than to be built. */
+/* The one-step matrices {0, 1, 0}, {0, 0, 1} and {-810728, 1403580, 0} or {-1370589, 0, 527612} to
+ * the powers of 2^76 and 2^127.  Constants, because computing them took longer than building a
+ * small network. */
 static const matrix run_x = {{82758667, 1871391091, 4127413238},
                              {3672831523, 69195019, 1871391091},
                              {3672091415, 3528743235, 69195019}};
@@ -119,12 +119,12 @@ void ns3_libc_rand_init(ns3_libc_rand *r, uint32_t seed)
     }
     for (unsigned i = 31; i < 34; i++)
         r->r[i] = r->r[i - 31];
-    r->at = 0; /* the ring holds the last 34 numbers, the oldest here */
+    r->at = 0; /* the ring holds the last 34 numbers; the oldest is here */
     for (unsigned i = 0; i < 310; i++)
         (void)ns3_libc_rand_next(r);
 }
 
-/* r[n] = r[n-3] + r[n-31], without its lowest bit. */
+/* r[n] = r[n-3] + r[n-31]; the lowest bit is dropped. */
 uint32_t ns3_libc_rand_next(ns3_libc_rand *r)
 {
     const uint32_t n = r->r[(r->at + 31) % 34] + r->r[(r->at + 3) % 34];
@@ -133,17 +133,17 @@ uint32_t ns3_libc_rand_next(ns3_libc_rand *r)
     return n >> 1;
 }
 
-/* ---- for the engine ---- */
+/* ---- interface of the engine ---- */
 
-/* Streams with numbers from here on belong to the links' loss models (packet-network.md 10). */
+/* First stream of the links' loss models (packet-network.md 10). */
 #define LOSS_STREAM (((uint64_t)1 << 63) + 50)
 
 typedef struct ns3_state {
     ns3_streams marks;
     ns3_libc_rand libc_rand;
-    bool has_losses; /* made when the first packet may be lost */
+    bool has_losses; /* created when the first packet may be lost */
     uint32_t lossy_links;
-    ns3_mrg losses[]; /* by lossy link */
+    ns3_mrg losses[]; /* per lossy link */
 } ns3_state;
 
 static void *create(uint32_t nodes, uint32_t lossy_links)
@@ -152,7 +152,7 @@ static void *create(uint32_t nodes, uint32_t lossy_links)
     if (!s)
         return NULL;
     s->lossy_links = lossy_links;
-    /* Streams that nodes and links take when they are built (packet-network.md 1.2). */
+    /* After the streams that nodes and links take when they are built (packet-network.md 1.2). */
     ns3_streams_init(&s->marks, 9 * (uint64_t)nodes + 2 + 2 * (uint64_t)lossy_links);
     ns3_libc_rand_init(&s->libc_rand, 1);
     return s;
@@ -190,7 +190,7 @@ static uint32_t pint(void *draws)
     return ns3_libc_rand_next(&((ns3_state *)draws)->libc_rand);
 }
 
-/* A PFC frame uses up one stream (packet-network.md 1.2). */
+/* A PFC frame consumes one stream (packet-network.md 1.2). */
 static void pfc_sent(void *draws)
 {
     (void)mark(draws);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sg_rules.c - what the two SchedGens do differently (goal.md 4). */
+/* sg_rules.c - the rules of the two SchedGens (goal.md 4). */
 #include "sg_rules.h"
 
 #include "sources/schedgen/schedgen_impl.h"
