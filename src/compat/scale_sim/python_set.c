@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_set.c - the order of CPython's sets, for whole numbers below 2^61.
+/* python_set.c - CPython's sets of integers below 2^61, in its iteration order.
  *
- * Invariant: the table has a power of two of places, of which fewer than three fifths were ever
- * used since it was made. Cost: as a hash table's; places are 8 bytes. */
+ * Invariant: the table size is a power of two, and fewer than three fifths of the slots have been
+ * used since it was allocated.  Cost: that of a hash table, 8 bytes per slot. */
 #include "ss_impl.h"
 
 #include "base/memory/memory.h"
@@ -22,8 +22,8 @@ void python_set_fini(python_set *s)
     s->table = NULL;
 }
 
-/* The place of a key, or of the first one never used on its way; *marked: a place on that way whose
- * key was taken out, the last one, or `none`. */
+/* The slot of a key, or the first unused one of its probe sequence.  *marked: the last slot on that
+ * sequence whose key was removed, or `none`. */
 static size_t place_of(const uint64_t *table, size_t mask, uint64_t key, size_t *marked)
 {
     size_t perturb = key, i = key & mask;

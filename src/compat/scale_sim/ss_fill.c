@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_fill.c - buffers filled word by word, in time with runs of words.
+/* ss_fill.c - buffers that are filled word by word, in time proportional to runs of words.
  *
- * The words held are a bitset.  As long as the buffer is not emptied the order of its words does
- * not matter, so a span of cycles is added at once, run by run, 64 words at a time; when that turns
- * out to be too much it is taken back and a shorter span is tried, down to the one cycle in which
- * the buffer is emptied, which is gone through word by word.  Four short cuts: a stream whose words
- * all fit is ignored; one that cannot repeat a word before the buffer is emptied is only counted;
- * one that has repeated itself for a whole period without a new word has none until its span ends;
- * and every step is at least as long as it takes for the room that is left to be used up.
+ * The contents are a bit set.  Until the buffer is emptied the order of its words does not matter,
+ * so a span of cycles is added at once, run by run, 64 words at a time.  If it overflows, it is
+ * rolled back and a shorter span is tried, down to the single cycle in which the buffer is emptied,
+ * which is done word by word.  Four short cuts: a stream that fits entirely is ignored; one that
+ * cannot repeat a word before the buffer is emptied is only counted; one that has repeated for a
+ * whole period without a new word has none until its span ends; and a step is never shorter than
+ * the free space takes to fill.
  *
- * Cost: about twice the words asked for / 64, plus the objects touched; memory: a bit for each
- * address of the operand, touched pages only. */
+ * Cost: about twice the requested words / 64, plus the objects touched; memory: one bit per address
+ * of the operand, touched pages only. */
 #include "ss_impl.h"
 
 #include "base/memory/memory.h"
@@ -24,19 +24,19 @@ struct ss_fill {
     ss_fill_rules rules;
     uint64_t *bits; /* of addresses from rules.low on */
     uint64_t held, taken;
-    change *log; /* of the span being tried */
+    change *log; /* changes of the span being tried, for the rollback */
     size_t log_count, log_room;
     size_t *used; /* words of `bits` that are not 0 */
     size_t used_count, used_room;
-    uint64_t added;  /* new words of the span being tried */
-    uint64_t cycle;  /* of the words that come one by one */
+    uint64_t added;  /* new words in the span being tried */
+    uint64_t cycle;  /* of words that are added one by one */
     bool has_failed; /* out of memory */
     bool has_stopped;
 };
 
 /* ---- the set ---- */
 
-/* Room to log changes of so many words of bits. */
+/* Reserve log space for `count` words of bits. */
 static bool reserve(ss_fill *f, size_t count)
 {
     if (orr_grow(&f->log, &f->log_room, f->log_count + count) &&
@@ -59,7 +59,7 @@ static void add_bits(ss_fill *f, size_t place, uint64_t mask)
     f->added += fresh == UINT64_MAX ? 64 : (uint64_t)__builtin_popcountll(fresh);
 }
 
-/* ss_run_visit: take in a run. */
+/* ss_run_visit: add a run. */
 static void add_run(void *ctx, uint64_t address, uint64_t count)
 {
     ss_fill *f = ctx;
@@ -168,7 +168,7 @@ typedef struct run {
     uint64_t cursors[2];
     int count;
     uint64_t lanes, end;
-    uint64_t most_step; /* longer spans would only repeat themselves */
+    uint64_t most_step; /* longer spans would only repeat */
     uint64_t quiet;     /* no new word since this cycle */
 } run;
 
@@ -185,7 +185,7 @@ static void visit_cycle(run *r, uint64_t cycle)
         ss_stream_cycle(r->streams[i], cycle, &r->cursors[i], take_one, r->f);
 }
 
-/* The first cycle from `now` on that may bring a new word. */
+/* The first cycle from `now` on that may have a new word. */
 static uint64_t next_news(const run *r, uint64_t now)
 {
     uint64_t until = r->end;
@@ -203,13 +203,13 @@ static uint64_t next_news(const run *r, uint64_t now)
     return until;
 }
 
-/* Room for new words before anything is emptied. */
+/* New words that fit before the buffer is emptied. */
 static uint64_t room_left(const ss_fill *f)
 {
     return f->rules.size - f->held - f->rules.is_eager;
 }
 
-/* Try [now, to); on success it is taken in. */
+/* Try to add [now, to); false: rolled back. */
 static bool try_span(run *r, uint64_t now, uint64_t to)
 {
     ss_fill *f = r->f;
@@ -254,9 +254,9 @@ static void run_spans(run *r)
     }
 }
 
-/* ---- streams that never meet a word again in time ---- */
+/* ---- streams that cannot repeat a word in time ---- */
 
-/* Every word is a new one. */
+/* Every word is new. */
 static ss_fill_counts count_only(const ss_fill_rules *rules, const ss_stream *st)
 {
     ss_counter c = {.st = st};
@@ -276,7 +276,7 @@ static bool is_inside(const ss_fill_rules *rules, const ss_stream *st)
     return st->base >= rules->low && st->end <= rules->high;
 }
 
-/* Does any word of it have an address the buffer takes? */
+/* Is any of its addresses in the buffer's range? */
 static bool is_met(const ss_fill_rules *rules, const ss_stream *st)
 {
     return st && st->base < rules->high && st->end > rules->low;
@@ -306,7 +306,7 @@ orr_code ss_fill_run(const ss_fill_rules *rules,
         return ORR_OK;
     const bool is_alone = r.count == 1 && is_inside(rules, r.streams[0]);
     const uint64_t distinct = r.streams[0]->distinct, full = rules->size + !rules->is_eager;
-    if (is_alone && distinct && distinct < full) { /* it never is */
+    if (is_alone && distinct && distinct < full) { /* never emptied */
         *out = (ss_fill_counts){distinct, distinct, false};
         return ORR_OK;
     }

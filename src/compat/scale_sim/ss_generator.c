@@ -2,10 +2,10 @@
 /* ss_generator.c - the generator of text workloads that used SCALE-Sim (scale-sim.md 7): its CSV
  * file, its layers, its intermediate files.
  *
- * Kept: shares and sizes are divided as Python divides and then cut off, so that remainders are
- * lost; the strategy follows every row; the update takes 100; with v2 all three times are those of
- * the weight gradient, because the reports overwrite each other.  An empty share, which ends the
- * old program late, is an error. */
+ * Quirks kept: shards and sizes are divided in floating point and truncated, so remainders are
+ * lost; the strategy is repeated after every row; the update takes 100 cycles; with v2 all three
+ * times are those of the weight gradient, because the reports overwrite each other.  An empty
+ * shard, which crashes the old program late, is an error. */
 #include "scale_sim.h"
 
 #include "base/io/output.h"
@@ -16,13 +16,13 @@
 
 enum { UPDATE_TIME = 100, SHOWN = 60 };
 
-/* int(a / b) of Python: a quotient in double precision, cut off (scale-sim.md 7.2, 7.4). */
+/* Python's int(a / b): a double quotient, truncated (scale-sim.md 7.2, 7.4). */
 static uint64_t quotient(uint64_t a, uint64_t b)
 {
     return (uint64_t)((double)a / (double)b);
 }
 
-/* Collectives of a strategy and what the size of each is divided by; 0: there is none (scale-sim.md
+/* The divisor of each collective's size under a strategy; 0: no such collective (scale-sim.md
  * 7.4). */
 typedef struct plan {
     uint64_t gather, scatter, reduce;
@@ -62,7 +62,7 @@ static orr_code check_share(const orr_gemm *g,
                     ORR_SHOWN(s->name, SHOWN), lay_size_name(size), s->size[size], ways);
 }
 
-/* The products of the three passes (scale-sim.md 7.2, 7.3). */
+/* The matrix products of the three passes (scale-sim.md 7.2, 7.3). */
 static orr_code share_out(const orr_gemm *g,
                           const lay_shape *s,
                           orr_policy policy,
@@ -93,7 +93,7 @@ static orr_code pass_cycles(
     return code;
 }
 
-/* a * b elements, in bytes, by `ways`; 0 ways: no such collective. */
+/* a * b elements in bytes, divided by `ways`; 0 ways: no such collective. */
 static orr_code size_of(const orr_gemm *g,
                         const lay_shape *s,
                         uint64_t a,
@@ -178,18 +178,16 @@ static orr_code fill(orr_gemm *g, const orr_shapes *s, orr_error *err)
     return code;
 }
 
-/* -------- */
-
-/* the CSV file of the old generator, read as it reads (scale-sim.md 7.1, 7.6).
+/* ==== the CSV file of the old generator (scale-sim.md 7.1, 7.6).
  *
- * The first line is skipped, whatever it says.  Every other line is name,m,n,k[,strategy], split at
- * commas without a thought for quotes; further fields are ignored, and without HYBRID_CUSTOMIZED
- * the strategy too.  Lines that end the old program with an exception are errors here: blank ones,
- * and those with too few fields or with no number. */
+ * The first line is skipped unread.  All others are name,m,n,k[,strategy], split at commas without
+ * regard to quotes; further fields are ignored, and so is the strategy without
+ * HYBRID_CUSTOMIZED.  Lines that crash the old program are errors here: blank ones, those with too
+ * few fields and those without a number. */
 
 enum { FIELDS = 6 };
 
-/* One line cut at its commas; `count` goes on beyond FIELDS. */
+/* One line split at commas; `count` may exceed FIELDS. */
 typedef struct line {
     orr_str field[FIELDS];
     uint32_t column[FIELDS];
@@ -311,10 +309,8 @@ static orr_code read_old(orr_shapes *t, orr_span bytes, bool needs_policies, orr
     return code;
 }
 
-/* -------- */
-
-/* the old generator's intermediate files: the layers it gave its simulator for each pass, and what
- * came back (scale-sim.md 5, 6.1, 7.3).  With v2 only the report of the last pass is left. */
+/* ==== the old generator's intermediate files: the layers it passed to its simulator and the
+ * results (scale-sim.md 5, 6.1, 7.3).  With v2 only the report of the last pass is left. */
 
 static const char *const pass_names[ORR_PASSES] = {"fwd_pass", "inp_grad", "weight_grad"};
 
@@ -330,7 +326,7 @@ static orr_code save(orr_buf *b, const char *path, orr_error *err)
     return orr_output_commit(&out, err);
 }
 
-/* A product as the convolution that costs the same, trailing comma and all. */
+/* A product as a convolution of the same cost; lines end in a comma, as in the original. */
 static void put_topology(const orr_gemm *g, int pass, orr_buf *b)
 {
     orr_buf_text(b, "Layer name,ifmap height,ifmap width,filter height,filter width,channels,num "

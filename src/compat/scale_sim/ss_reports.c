@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_reports.c - the report files of all generations, in their own text (scale-sim.md 5, 6.1 and
- * 12.2).
+/* ss_reports.c - the report files of all generations, byte for byte (scale-sim.md 5, 6.1 and 12.2).
  *
- * Numbers are written as Python writes them; clocks are floats there.  v1's detail file names its
- * last two groups in the wrong order, and so does this one: scripts read by column. */
+ * Numbers are printed as Python does; cycles are floats there.  v1's detail file has its last two
+ * groups of headings in the wrong order, and so do we: scripts read by column. */
 #include "scale_sim.h"
 #include "ss_impl.h"
 
@@ -41,7 +40,7 @@ static void v1_cycles(orr_buf *b, const orr_scalesim *r, size_t i)
     orr_buf_text(b, ",\n");
 }
 
-/* What both bandwidth files begin with: the buffers, in bytes. */
+/* The first columns of both bandwidth files: buffer sizes in bytes. */
 static void v1_buffers(orr_buf *b, const orr_scalesim *r, size_t i)
 {
     const orr_systolic_array *a = &r->config.array;
@@ -150,7 +149,7 @@ static void v2_detail(orr_buf *b, const orr_scalesim *r, size_t i)
 
 /* ---- v3 ---- */
 
-/* From the first word fetched to the last one written; both are whole cycles. */
+/* From the first word fetched to the last one written, inclusive. */
 static int64_t whole_span(const orr_systolic_result *x)
 {
     const int64_t ifmap = x->dram[ORR_OPERAND_IFMAP].first;
@@ -189,7 +188,7 @@ static void v3_bandwidth(orr_buf *b, const orr_scalesim *r, size_t i)
     orr_buf_text(b, ",\n");
 }
 
-/* Reads of a pruned ifmap are multiplied by a fraction, and become a float. */
+/* Reads of a pruned ifmap are multiplied by a fraction and become a float. */
 static void v3_detail(orr_buf *b, const orr_scalesim *r, size_t i)
 {
     const orr_systolic_result *x = &r->results[i];

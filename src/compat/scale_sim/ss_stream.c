@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_stream.c - phases to runs of addresses.
+/* ss_stream.c - from phases to runs of addresses.
  *
- * Channels are innermost everywhere, so an element of a filter row is next to the one before it,
- * and a piece of a window is one run for each filter row it touches; a filter is one run. Cost: a
- * visit takes time with the objects that are active in the cycles asked about, not with their
- * words. */
+ * Channels are innermost everywhere, so the elements of a filter row are contiguous: part of a
+ * window is one run per filter row it touches, and a filter is one run.  Cost of a visit: linear in
+ * the objects active in the given cycles, not in their words. */
 #include "ss_impl.h"
 
 /* ---- one object ---- */
@@ -13,7 +12,7 @@ typedef struct sink {
     const ss_stream *st;
     ss_run_visit visit;
     void *ctx;
-    uint64_t row, line; /* words of a filter row, of an ifmap row */
+    uint64_t row, line; /* words per filter row and per ifmap row */
 } sink;
 
 static sink sink_of(const ss_stream *st, ss_run_visit visit, void *ctx)
@@ -22,7 +21,7 @@ static sink sink_of(const ss_stream *st, ss_run_visit visit, void *ctx)
     return (sink){st, visit, ctx, l->filter_width * l->channels, l->ifmap_width * l->channels};
 }
 
-/* An object's words: where the first lies; of a pixel, its place in the output. */
+/* An object's words: address of the first; of a pixel, its output coordinates. */
 typedef struct window {
     uint64_t object, base, y, x;
 } window;
@@ -49,7 +48,7 @@ static window window_of(const ss_stream *st, uint64_t object)
     return w;
 }
 
-/* The next object: cheaper than looking it up, of which there are many. */
+/* The next object: cheaper than computing it from scratch, and called often. */
 static void next_window(const ss_stream *st, window *w)
 {
     w->object++;
@@ -96,7 +95,7 @@ static void visit_window(const sink *k, const window *w, uint64_t from, uint64_t
         visit_clipped(k, w, from, to);
         return;
     }
-    /* Filters, and windows of whole ifmap rows, are in one piece. */
+    /* Filters, and windows of whole ifmap rows, are contiguous. */
     if (st->is_filter || k->row == k->line) {
         k->visit(k->ctx, w->base + from, to - from);
         return;
@@ -127,8 +126,8 @@ static uint64_t phase_steps(const ss_stream *st, const ss_phase *p)
     return st->objects_are_lanes ? p->ks : p->objects;
 }
 
-/* Elements of object i, or of step i, that cycles [a, b) of the phase ask for; skewed, they meet it
- * at [a - i, b - i). */
+/* Elements of object (or step) i that are requested in cycles [a, b) of the phase; if skewed, these
+ * are its cycles [a - i, b - i). */
 static void elements_of(
     const ss_stream *st, const ss_phase *p, uint64_t i, uint64_t a, uint64_t b, uint64_t out[2])
 {
@@ -190,7 +189,7 @@ void ss_stream_visit(const ss_stream *st,
     }
 }
 
-/* The words of cycle t (from the phase's start), each by itself, in the order of the lanes. */
+/* The words of cycle t (from the phase's start), one by one, in lane order. */
 static void visit_cycle(const sink *k, const ss_phase *p, uint64_t t)
 {
     const ss_stream *st = k->st;
@@ -217,7 +216,7 @@ void ss_stream_cycle(
     uint64_t behind = first;
     while (behind < st->phases && st->at(st, behind).start <= cycle)
         behind++;
-    /* Where phases overlap, the later one has the lower lanes. */
+    /* Of overlapping phases the later one has the lower lanes. */
     for (uint64_t i = behind; i > first; i--) {
         const ss_phase p = st->at(st, i - 1);
         visit_cycle(&k, &p, cycle - p.start);
@@ -226,7 +225,7 @@ void ss_stream_cycle(
 
 /* ---- counting ---- */
 
-/* How many pairs of a lane below `lanes` and a step have lane + step < t. */
+/* Pairs of a lane below `lanes` and a step with lane + step < t. */
 static uint64_t triangle(uint64_t lanes, uint64_t t)
 {
     if (t <= lanes)
@@ -293,7 +292,7 @@ uint64_t ss_counter_find(ss_counter *c, uint64_t n, uint64_t from)
         lo = orr_max_u64(lo, end);
         ss_counter_move(c, end);
     }
-    /* No cycle has more words than lanes, so this many cycles at least go by. */
+    /* No cycle has more words than lanes, so at least this many cycles pass. */
     for (int i = 0; i < 3; i++)
         lo += (n - ss_counter_before(c, lo)) / c->st->lanes;
     hi = lo + 1;
@@ -321,8 +320,7 @@ static void note_run(void *ctx, uint64_t address, uint64_t count)
     l->end = address + count;
 }
 
-/* The last element of object i that lies in the ifmap, as a place in the phase; false: none
- * does. */
+/* The last element of object i inside the ifmap, as a position in the phase; false: none. */
 static bool last_element(const ss_stream *st, const ss_phase *p, uint64_t i, uint64_t *element)
 {
     last_run l = {0};
@@ -331,7 +329,7 @@ static bool last_element(const ss_stream *st, const ss_phase *p, uint64_t i, uin
     visit_object(&k, p->object + i, p->k, p->k + p->ks);
     if (l.end == 0)
         return false;
-    /* Addresses rise with the element, so the one whose run ends last is found by halving. */
+    /* Addresses ascend with elements, so bisection finds the one whose run ends last. */
     while (lo < hi) {
         const uint64_t mid = lo + (hi - lo) / 2;
         last_run rest = {0};
@@ -349,7 +347,7 @@ static bool last_element(const ss_stream *st, const ss_phase *p, uint64_t i, uin
 static bool first_element(const ss_stream *st, const ss_phase *p, uint64_t i, uint64_t *element)
 {
     uint64_t lo = 0, hi = p->ks;
-    while (lo < hi) { /* the shortest head that has a word */
+    while (lo < hi) { /* the shortest prefix with a word */
         const uint64_t mid = lo + (hi - lo) / 2;
         last_run head = {0};
         const sink k = sink_of(st, note_run, &head);
@@ -363,7 +361,7 @@ static bool first_element(const ss_stream *st, const ss_phase *p, uint64_t i, ui
     return lo < p->ks;
 }
 
-/* The cycle in which a phase asks for its last word that exists; false: it asks for none. */
+/* The cycle in which a phase requests its last existing word; false: none. */
 static bool last_of_phase(const ss_stream *st, const ss_phase *p, uint64_t *cycle)
 {
     const uint64_t lanes = phase_lanes(st, p), steps = phase_steps(st, p);
@@ -375,7 +373,7 @@ static bool last_of_phase(const ss_stream *st, const ss_phase *p, uint64_t *cycl
     uint64_t best = 0, element;
     for (uint64_t i = p->objects; i-- > 0;) {
         if (is_found && (st->is_skewed ? i + p->ks - 1 : p->ks - 1) <= best)
-            break; /* no earlier object asks for anything later */
+            break; /* no earlier object requests anything later */
         if (!(st->is_falling ? first_element : last_element)(st, p, i, &element))
             continue;
         const uint64_t step = st->is_falling ? p->ks - 1 - element : element;
@@ -398,12 +396,10 @@ uint64_t ss_stream_last(const ss_stream *st)
     return cycle;
 }
 
-/* -------- */
-
-/* the phases of each dataflow, as the two generations of SCALE-Sim have them.
+/* ==== the phases of each dataflow in both generations of SCALE-Sim.
  *
- * scale-sim.md: v1 in sections 2 to 4, with the deviations that section 4 lists; v2 in 6.2.  Every
- * phase is computed from its number, so nothing is stored however many there are. */
+ * scale-sim.md 2 to 4 for v1, with the deviations listed in 4; 6.2 for v2.  A phase is computed
+ * from its index, so none is stored. */
 
 /* ---- v1, output stationary ---- */
 
@@ -419,7 +415,7 @@ static ss_phase v1_os_filter(const ss_stream *st, uint64_t i)
     return (ss_phase){i * st->s->T, v * st->s->C, orr__fold_columns(&st->f, v), 0, st->s->T, 1};
 }
 
-/* ---- v1, windows longer than the array is high ---- */
+/* ---- v1, windows longer than the array's height ---- */
 
 static uint64_t v1_fold_start(const ss_stream *st, uint64_t v, uint64_t h)
 {
@@ -437,8 +433,8 @@ static ss_phase v1_load(const ss_stream *st, uint64_t i)
                       orr__fold_rows(&st->f, h),    1};
 }
 
-/* Input stationary never rewinds its filters: each column fold begins one filter further on
- * (section 4). */
+/* Input stationary does not rewind its filters: each column fold starts one filter later
+ * (scale-sim.md 4). */
 static ss_phase v1_pass(const ss_stream *st, uint64_t i)
 {
     const uint64_t v = i / st->inner, h = i % st->inner, rows = orr__fold_rows(&st->f, h);
@@ -455,7 +451,7 @@ static uint64_t stacked_left(const ss_stream *st, uint64_t v)
     return across - v * st->inner * st->s->C;
 }
 
-/* Weight stationary begins fold v at filter v * C, not where the fold before it ended (section
+/* Weight stationary starts fold v at filter v * C, not where the previous fold ended (scale-sim.md
  * 4). */
 static ss_phase v1_stacked_load(const ss_stream *st, uint64_t i)
 {
@@ -482,16 +478,16 @@ static ss_phase v1_stacked_pass(const ss_stream *st, uint64_t v)
 
 /* ---- v1 ---- */
 
-/* Lanes start and stop one after the other: near both ends of a run fewer words lie between two
- * uses of one. */
+/* Lanes start and stop one after the other, so near both ends of a run fewer words lie between two
+ * uses of the same one. */
 static uint64_t reuse_of(uint64_t words, uint64_t lanes)
 {
     return words > lanes * (lanes - 1) ? words - lanes * (lanes - 1) : 0;
 }
 
-/* Words that differ when pixels stream past a piece of the window.  If all elements of a fold
- * belong to one place of the filter, a word comes again when the next place has its turn, all
- * channels later and a few pixels earlier. */
+/* Distinct consecutive words when pixels stream past part of the window.  If all elements of a fold
+ * belong to one filter position, a word recurs at the next position: all channels later, and a few
+ * pixels earlier. */
 static uint64_t pixel_reuse(const orr__systolic *s)
 {
     const orr_systolic_layer *l = s->layer;
@@ -567,7 +563,7 @@ static void v1_folded_streams(const orr__systolic *s, ss_stream *load, ss_stream
     finish_stream(pass, s->R, steps);
     load->reuse = load->is_filter || !orr__systolic_overlaps(s) ? UINT64_MAX : 0;
     load->distinct = load->is_filter ? s->N * s->T : orr__systolic_distinct(s, 0, s->E, 0, s->T);
-    if (pass->is_filter) { /* the next column fold asks for each filter one step earlier */
+    if (pass->is_filter) { /* the next column fold requests each filter one step earlier */
         pass->reuse = pass->f.outer > 1 ? s->N * s->T - s->R : UINT64_MAX;
         pass->distinct = (s->N + pass->f.outer - 1) * s->T;
         return;
@@ -647,7 +643,7 @@ static ss_phase v2_os_filter(const ss_stream *st, uint64_t i)
     return (ss_phase){i * st->pitch, v * st->s->C, orr__fold_columns(&st->f, v), 0, st->s->T, 1};
 }
 
-/* The bottom row's words go in first; rows that are not used would have come before them. */
+/* The bottom row is loaded first; unused rows would precede it. */
 static ss_phase v2_load(const ss_stream *st, uint64_t i)
 {
     const uint64_t v = i / st->inner, h = i % st->inner, rows = orr__fold_rows(&st->f, h);

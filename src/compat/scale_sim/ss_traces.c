@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_traces.c - v1's traces of every word, byte for byte (scale-sim.md 5).
  *
- * The only place where words are gone through one by one: a line for each cycle that reads or
- * writes, with an empty field for each lane that rests; what goes to and from memory follows from
- * those lines.  Files are large (1.2 GB for ResNet-50) and are written as they come; memory is that
- * of the buffers modelled. */
+ * The only place that handles words one by one: one line per cycle that reads or writes, with an
+ * empty field per idle lane; memory traffic follows from these lines.  The files are large (1.2 GB
+ * for ResNet-50) and are streamed; memory is that of the modelled buffers. */
 #include "models/compute/systolic/scalesim_impl.h"
 #include "scale_sim.h"
 #include "ss_impl.h"
@@ -24,7 +23,7 @@ static const char *const endings[FILES] = {"sram_read", "sram_write", "dram_ifma
 typedef struct reading {
     python_set held;
     uint64_t size, low, high;
-    int64_t from, to; /* what is held now is fetched in these cycles */
+    int64_t from, to; /* cycles in which the current contents are fetched */
     bool has_from;
     bool is_float; /* the reference's clock has become a float */
 } reading;
@@ -41,7 +40,7 @@ typedef struct tracer {
     const uint64_t *walk;
     orr_output *out[FILES];
     orr_buf text[FILES];
-    uint64_t *cells; /* of the line that is being made */
+    uint64_t *cells; /* of the current line */
     size_t count, room;
     reading reads[2];
     writing writes;
@@ -85,7 +84,7 @@ static void add_line(tracer *t, int file, uint64_t cycle)
     orr_buf_byte(b, '\n');
 }
 
-/* Empty a set, `rate` words per cycle from this one on; the cycle after the last. */
+/* Empty a set at `rate` words per cycle from `cycle` on; returns the cycle after the last. */
 static int64_t drain(
     tracer *t, int file, python_set *set, int64_t cycle, uint64_t rate, bool is_float)
 {
@@ -128,7 +127,7 @@ static void take_read(tracer *t, int operand, uint64_t cycle, uint64_t address)
         const bool is_first = !r->has_from;
         empty_reads(t, operand);
         r->from = r->to;
-        r->is_float = !is_first; /* the first end is 0, a whole number */
+        r->is_float = !is_first; /* the first end is 0, an integer */
         r->to = (int64_t)cycle;
     }
     python_set_add(&r->held, address);
@@ -254,7 +253,7 @@ static orr_code trace_os(tracer *t, orr_error *err)
     return code;
 }
 
-/* ---- folds of the other two ---- */
+/* ---- folds of ws and is ---- */
 
 /* One fold: `stacked` windows of `depth` elements from k on, over `mapped` columns. */
 typedef struct fold {
@@ -282,7 +281,7 @@ static void load_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
             put(t, is_ws ? s->array->filter_offset + object * s->T + k
                          : s->array->ifmap_offset + ss_v1_word(s, object, k));
         }
-        /* ws pads only when windows are stacked, and then with one field too many. */
+        /* ws pads only stacked windows, and then with one field too many. */
         if (columns < s->C && !(is_ws && is_folded))
             put_blanks(t, s->C - columns + is_ws);
         end_read(t, f->start + i);
@@ -297,7 +296,7 @@ static void stream_fold(tracer *t, const fold *f, bool is_ws, bool is_folded)
     for (uint64_t x = 0; x < steps; x++) {
         for (uint64_t i = 0; i < used; i++) {
             const uint64_t k = f->k + f->depth - 1 - i % f->depth;
-            /* is: filters are not rewound between columns (section 4) */
+            /* is: filters are not rewound between columns (scale-sim.md 4) */
             const uint64_t filter = x + (is_folded ? f->v : 0);
             put(t, is_ws ? window_word(t, x, k) : s->array->filter_offset + filter * s->T + k);
         }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_traces_v2.c - v2's and v3's traces of every word, byte for byte (scale-sim.md 12.7).
  *
- * v3 writes them with every run, v2 when its library is asked to.  Reports come from closed forms
- * elsewhere; here the schedule is gone through line by line, as the reference does, because each
- * line is one of the file.  Traces of buffers are written as they come.  Those of memory are kept
- * until the layer ends, since the widest prefetch sets the width of all lines: eight bytes per word
- * that is fetched. */
+ * v3 always writes them, v2 if its library is asked to.  Reports come from closed forms elsewhere;
+ * here the schedule is executed line by line, because each line is one of the file.  Buffer traces
+ * are streamed.  Memory traces are kept until the end of the layer, because the widest prefetch
+ * determines the width of all lines: eight bytes per fetched word. */
 #include "scale_sim.h"
 
 #include "base/io/output.h"
@@ -18,12 +17,12 @@
 enum { FULL = 1 << 20, SETS = 100, HALF = SETS / 2, FIRST_RATE = 10 };
 enum { SRAM, DRAM, PLACES };
 
-/* Lines of a memory's trace that were asked for together. */
+/* Lines of a memory trace that were requested together. */
 typedef struct burst {
-    int64_t from;   /* cycle of the first line, as it is written */
-    uint64_t lines; /* one a cycle */
-    uint64_t rate;  /* words of each */
-    size_t first;   /* of its words; those that are missing are blank */
+    int64_t from;   /* cycle of the first line, as printed */
+    uint64_t lines; /* one per cycle */
+    uint64_t rate;  /* words per line */
+    size_t first;   /* index of its first word; missing ones are blank */
     size_t count;
 } burst;
 
@@ -35,27 +34,27 @@ typedef struct trace_file {
 /* An operand that is read. */
 typedef struct trace_reader {
     ss_words *words;
-    uint64_t size, bandwidth; /* words of the buffer; words per cycle, 0: CALC */
+    uint64_t size, bandwidth; /* buffer size in words; words per cycle, 0: CALC */
     burst *bursts;
     size_t burst_count, burst_room;
     uint64_t *held; /* addresses of the bursts, in order */
     size_t held_count, held_room;
 
-    /* CALC: fifty sets are filled, charged to an interval, forgotten. */
-    uint64_t low, *member; /* of each address, the set it was put into last, and one more */
+    /* CALC: fifty sets are filled, charged to an interval and dropped. */
+    uint64_t low, *member; /* per address: 1 + the set it was last added to */
     python_set open;
     uint64_t set, sets, start, end;
-    size_t charged; /* addresses that belong to a burst */
+    size_t charged; /* addresses already assigned to a burst */
     int64_t first;  /* cycle of the first request; -1: none yet */
     int64_t from, to;
     bool has_pending;
 
-    /* USER: rows of the order in which words are fetched. */
+    /* USER: rows of the prefetch order. */
     uint64_t *order, rows, next_row, next_column, requests;
     bool has_begun;
 } trace_reader;
 
-/* What is written: lines of `bandwidth` words, drained one a cycle. */
+/* The output: lines of `bandwidth` words, drained one per cycle. */
 typedef struct trace_writer {
     uint64_t bandwidth, size;
     int64_t free, busy, *cycles;
@@ -96,7 +95,7 @@ static void add_word(orr_buf *b, uint64_t word)
         ss_put_double(b, (double)word);
 }
 
-/* A line at a buffer: when it is served, then all lanes. */
+/* A line of a buffer trace: the cycle it is served in, then all lanes. */
 static void add_lanes(
     tracing *t, int operand, int64_t cycle, const uint64_t *lanes, size_t count, const ss_words *w)
 {
@@ -113,7 +112,7 @@ static void add_lanes(
     orr_buf_byte(b, '\n');
 }
 
-/* Lines are as wide as the widest burst; the reference fills up with 1. */
+/* All lines are as wide as the widest burst; the reference pads with 1. */
 static void write_bursts(tracing *t, int operand)
 {
     const trace_reader *r = &t->readers[operand];
@@ -136,7 +135,7 @@ static void write_bursts(tracing *t, int operand)
     }
 }
 
-/* ---- reading, both ways ---- */
+/* ---- reading, both modes ---- */
 
 static void hold(tracing *t, trace_reader *r, uint64_t word)
 {
@@ -165,7 +164,7 @@ static void close_set(tracing *t, trace_reader *r)
     python_set_init(&r->open);
 }
 
-/* Charge what is held to the cycles [from, to]; the port answers a cycle later. */
+/* Charge the held words to cycles [from, to]; the port answers one cycle later. */
 static void charge(tracing *t, trace_reader *r, int64_t from, int64_t to, uint64_t rate)
 {
     const burst u = {from + 1, (uint64_t)(to - from + 1), rate, r->charged,
@@ -228,9 +227,9 @@ static orr_code open_calc(trace_reader *r, orr_error *err)
     return r->member ? ORR_OK : orr_no_memory(err);
 }
 
-/* ---- USER: rows of the order, taken where the last prefetch seems to have ended ---- */
+/* ---- USER: rows of the order, continuing where the last prefetch appears to have ended ---- */
 
-/* Ask for rows; a row that does not exist makes the reference fail. */
+/* Request rows; a row that does not exist crashes the reference. */
 static bool ask_rows(tracing *t, trace_reader *r, uint64_t lines, int64_t from)
 {
     const uint64_t wide = r->bandwidth;
@@ -246,8 +245,8 @@ static bool ask_rows(tracing *t, trace_reader *r, uint64_t lines, int64_t from)
     }
     if (t->has_failed)
         return true;
-    /* Columns that an earlier request had, and those beyond the buffer, are blank: in the order
-     * itself, too, unless the rows were copied because they go round its end. */
+    /* Columns of an earlier request and those beyond the buffer are blank: also in the order
+     * itself, unless the rows were copied because they wrap around its end. */
     const uint64_t active = orr_div_up(r->size, 2);
     uint64_t *held = &r->held[u.first], *kept = &r->order[r->next_row * wide];
     for (uint64_t c = 0; c < r->next_column && r->has_begun; c++) {
@@ -288,7 +287,7 @@ static orr_code open_user(trace_reader *r, bool is_v2, tracing *t, orr_error *er
     return ORR_OK;
 }
 
-/* The cycle in which a line is served; false: the reference fails. */
+/* The cycle in which a line is served; false: the reference crashes. */
 static bool read_user(tracing *t, trace_reader *r, uint64_t line, int64_t *served)
 {
     const uint64_t request = orr_div_up(r->size - orr_div_up(r->size, 2), r->bandwidth);
@@ -324,7 +323,7 @@ static bool read_line(tracing *t, int operand, uint64_t line, int64_t cycle, int
     return true;
 }
 
-/* What leaves the array in a line: scale-sim.md 6.2. */
+/* What leaves the array in a line (scale-sim.md 6.2). */
 static uint64_t result_at(const tracing *t, uint64_t line, uint64_t lane)
 {
     const orr__systolic *s = t->s;
@@ -349,7 +348,7 @@ static uint64_t result_at(const tracing *t, uint64_t line, uint64_t lane)
                                          : SS_NO_WORD;
 }
 
-/* Drain lines from this cycle on; the last cycle in which one goes. */
+/* Drain lines from this cycle on; returns the cycle of the last one. */
 static int64_t drain(tracing *t, int64_t cycle)
 {
     trace_writer *w = &t->writer;
@@ -398,7 +397,7 @@ static int64_t write_line(tracing *t, uint64_t line, int64_t cycle, uint64_t *la
             if (w->free <= 0)
                 now = w->busy;
         } else if (w->free < low && !t->has_failed) {
-            w->column = 0; /* a line that is begun goes as it is */
+            w->column = 0; /* a line that was started goes out as it is */
             w->busy = drain(t, now);
         }
     }

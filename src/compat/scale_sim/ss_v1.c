@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_v1.c - every figure of SCALE-Sim v1's reports, its defects included (scale-sim.md, sections 3
- * and 4).
+/* ss_v1.c - all figures of SCALE-Sim v1's reports, including its defects (scale-sim.md 3 and 4).
  *
  * The reference writes traces of every word and counts their fields.  Here counts have closed
- * forms, first and last cycles follow from the folds, and the read buffers are ss_fill.c's. */
+ * forms, first and last cycles follow from the folds, and ss_fill.c models the read buffers. */
 #include "scale_sim.h"
 #include "ss_impl.h"
 
@@ -13,16 +12,16 @@
 
 enum { FIRST_RATE = 10 };
 
-/* the two regimes of v1's output stationary dataflow in which its rows wait for each other
+/* ==== the two cases of v1's output stationary dataflow in which rows wait for each other
  * (scale-sim.md 3.4).
  *
- * Windows of one word, or several column folds in flight at once: rows are released one a cycle,
+ * With windows of one word, or with several column folds in flight, one row is released per cycle
  * and the end of the ifmap's reads is cut off.  No closed form is known, so the rows are stepped
- * through, cycle by cycle. Cost: rows times cycles, which is about the words read; such layers have
- * short windows, so there are few. */
+ * cycle by cycle.  Cost: rows times cycles, about the number of words read, which is small because
+ * such layers have short windows. */
 
 typedef struct lane {
-    int64_t offset; /* element of the window it is at; below 0: not begun */
+    int64_t offset; /* current element of the window; negative: not started */
     uint64_t pixel, fold;
     bool is_parked, is_blocked;
 } lane;
@@ -32,7 +31,7 @@ typedef struct machine {
     uint64_t folds, count; /* column folds; lanes in use */
     lane *lanes;
     const ss_v1_visitor *visitor;
-    uint64_t read; /* words of this cycle */
+    uint64_t read; /* words in this cycle */
     uint64_t cycle;
 } machine;
 
@@ -50,7 +49,7 @@ uint64_t ss_v1_word(const orr__systolic *s, uint64_t pixel, uint64_t element)
            pixel % s->out_w * l->stride_width * l->channels + element / row * line + element % row;
 }
 
-/* A pixel is done: take the next, or go over to the next column fold and perhaps wait for the row
+/* A pixel is done: take the next, or start the next column fold and perhaps wait for the row
  * above. */
 static void next_pixel(machine *m, uint64_t r)
 {
@@ -87,7 +86,7 @@ static void step_lane(machine *m, uint64_t r)
         next_pixel(m, r);
 }
 
-/* One row a cycle may go on. */
+/* Release one row per cycle. */
 static void release_one(machine *m)
 {
     for (uint64_t r = 1; r < m->count; r++) {
@@ -114,7 +113,7 @@ static uint64_t clamp(uint64_t value, uint64_t from, uint64_t most)
     return value <= from ? 0 : orr_min_u64(value - from, most);
 }
 
-/* Columns of the last fold run through all column folds, the others through all but one. */
+/* The columns of the last fold are used by all column folds, the others by all but one. */
 static uint64_t ss_v1_columns(const ss_os_folds *g, const orr__systolic *s, uint64_t cycle)
 {
     const uint64_t pass = g->repeats * s->T, last = g->f.last_columns;
@@ -155,13 +154,13 @@ orr_code ss_v1_lanes(const orr__systolic *s,
     return ORR_OK;
 }
 
-/* v1's output buffer (scale-sim.md 4.2), a buffer at a time instead of a word at a time.
+/* ==== v1's output buffer (scale-sim.md 4.2), one buffer at a time instead of one word.
  *
- * Outputs are written in rows, one a cycle.  Rows of one fold share no address; folds of the same
- * column repeat the same rows, so what the filling half holds is known from how many rows came
- * since it was swapped.  A row is `width(t)` words; sums of widths have a closed form, so the row
- * that fills the half is found by bisection. Cost: the number of swaps times log(rows); input
- * stationary layers with stacked windows add the rows of one fold. */
+ * Outputs are written in rows, one per cycle.  Rows of one fold share no address; folds of the same
+ * column repeat the same rows, so the number of rows since the last swap determines what the
+ * filling half holds.  Row t has width(t) words; sums of widths have a closed form, so bisection
+ * finds the row that fills the half.  Cost: swaps times log(rows); input stationary layers with
+ * stacked windows add the rows of one fold. */
 
 typedef struct drain {
     uint64_t size;
@@ -173,7 +172,7 @@ typedef struct drain {
 
 enum { LAST_RATE = 10 };
 
-/* Write `words` from this cycle on; the cycle after the last. */
+/* Write `words` from this cycle on; returns the cycle after the last. */
 static int64_t put(drain *d, uint64_t words, int64_t cycle, uint64_t rate)
 {
     if (!d->has_begun)
@@ -187,7 +186,7 @@ static int64_t put(drain *d, uint64_t words, int64_t cycle, uint64_t rate)
     return end;
 }
 
-/* The row of this cycle, of so many words, does not fit: the halves change places. */
+/* This cycle's row of `row` words does not fit: swap the halves. */
 static void swap(drain *d, int64_t cycle, uint64_t row)
 {
     if (d->draining)
@@ -211,8 +210,8 @@ static void finish(drain *d)
 
 /* ---- the rows of a fold ---- */
 
-/* `blocks` full blocks of `columns` columns side by side and one of `last`, each column one row
- * behind the one before it; without skew, `rows` rows of `flat` words. */
+/* `blocks` full blocks of `columns` columns and one of `last`, side by side, each column one row
+ * after its left neighbour; without skew, `rows` rows of `flat` words. */
 typedef struct shape {
     uint64_t rows;
     uint64_t flat;
@@ -248,7 +247,7 @@ static uint64_t width(const shape *s, uint64_t t)
 
 /* ---- one column fold: the same rows, `repeats` times ---- */
 
-/* Cycle of a row: which repeat, which row of it. */
+/* Cycle of a row of a repeat. */
 typedef int64_t (*row_cycle)(const orr__systolic *s, uint64_t v, uint64_t repeat, uint64_t row);
 
 typedef struct column_rows {
@@ -256,12 +255,12 @@ typedef struct column_rows {
     shape shape;
     uint64_t v, repeats;
     row_cycle at;
-    uint64_t row, repeat; /* the next */
-    uint64_t known;       /* rows of this column that the filling half got since it was swapped */
+    uint64_t row, repeat; /* the next one */
+    uint64_t known;       /* rows of this column added to the filling half since the swap */
 } column_rows;
 
-/* The first row from c->row on, in this repeat, whose words fill the half up; shape.rows:
- * none.  When `repeats` is set the rows are held already, so each is looked at by itself. */
+/* The first row of this repeat from c->row on that fills the half; shape.rows: none.  Rows that are
+ * held already add nothing, so each is checked by itself. */
 static uint64_t filling_row(const column_rows *c, const drain *d, uint64_t behind, bool is_held)
 {
     const shape *s = &c->shape;
@@ -278,13 +277,13 @@ static uint64_t filling_row(const column_rows *c, const drain *d, uint64_t behin
     return lo;
 }
 
-/* Where widths have risen as far as they will. */
+/* Where widths reach their maximum. */
 static uint64_t top_row(const shape *s)
 {
     return s->flat ? 0 : orr_min_u64(s->blocks ? s->columns : s->last, s->steps) - 1;
 }
 
-/* A row that is held by now: the first wide enough not to fit is on the rising side, or the row
+/* A row that is already held: the first one too wide to fit is on the rising side, or the row
  * itself. */
 static uint64_t held_filling_row(const column_rows *c, const drain *d)
 {
@@ -304,7 +303,7 @@ static void next_repeat(column_rows *c)
     c->repeat++;
 }
 
-/* Rows [c->row, to) go in without filling the half; those beyond `known` are new. */
+/* Add rows [c->row, to), which do not fill the half; those beyond `known` are new. */
 static void take_rows(column_rows *c, drain *d, uint64_t to, bool is_held)
 {
     if (to == c->row)
@@ -323,7 +322,7 @@ static void swap_at(column_rows *c, drain *d, uint64_t row)
     c->row = row + 1;
 }
 
-/* Nothing in this column is new any more and nothing can fill the half. */
+/* No row of this column is new, and none can fill the half. */
 static bool is_over(const column_rows *c, const drain *d)
 {
     return c->known >= c->shape.rows && d->filling + width(&c->shape, top_row(&c->shape)) < d->size;
@@ -342,7 +341,7 @@ static void run_column(column_rows *c, drain *d)
             return;
         }
         const bool is_held = c->known >= rows;
-        /* New rows end where the half has met all of them. */
+        /* New rows end where the half has seen all of them. */
         const uint64_t behind = is_held ? rows : orr_min_u64(rows, c->row + (rows - c->known));
         const uint64_t row = is_held ? held_filling_row(c, d) : filling_row(c, d, behind, false);
         const uint64_t stop = row < behind ? row : behind;
@@ -407,10 +406,10 @@ static int64_t stacked_row(const orr__systolic *s, uint64_t v, uint64_t repeat, 
     return (int64_t)(start + (stacked + 1) * s->T + lag + row);
 }
 
-/* The last fold of an input stationary layer counts its pixels from C * v * (its own windows in a
- * column), so it may write where earlier folds did (section 4).  Blocks of C pixels keep their
- * columns, so block b of row t is held if the fold that had it came after the swap, or had the swap
- * in a row not behind t. */
+/* The last fold of an input stationary layer counts its pixels from C * v * (its own windows per
+ * column), so it may overwrite outputs of earlier folds (scale-sim.md 4).  Blocks of C pixels keep
+ * their columns, so block b of row t is held if its fold came after the swap, or swapped in a row
+ * not after t. */
 static void run_rewriting_fold(
     const orr__systolic *s, drain *d, column_rows *c, uint64_t swap_fold, uint64_t swap_row)
 {
@@ -485,7 +484,7 @@ static void ss_v1_writes(const orr__systolic *s, orr_systolic_traffic *out)
 ss_os_folds ss_v1_os(const orr__systolic *s)
 {
     ss_os_folds g = {.f = orr__folds_of(s->E, s->N, s->R, s->C)};
-    /* The reference rounds this one late: unrounded sizes, one rounding at the end. */
+    /* The reference rounds late here: unrounded sizes, rounded once at the end. */
     g.repeats = (uint64_t)ceil(s->exact_h * s->exact_w / (double)s->R);
     const orr__wide pass = (orr__wide)g.repeats * s->T;
     g.column_end = g.f.outer * pass + g.f.last_columns - 1;
@@ -506,8 +505,8 @@ static orr__wide wide_max(orr__wide a, orr__wide b)
     return a > b ? a : b;
 }
 
-/* The closed form at the end of scale-sim.md 2.1.  Differences may be negative, so they are kept on
- * the adding side. */
+/* The closed form at the end of scale-sim.md 2.1.  Differences may be negative, so they are moved
+ * to the other side. */
 static orr__wide os_write_end(const orr__systolic *s, const orr__folds *f)
 {
     const uint64_t tail = f->last_rows;
@@ -531,7 +530,7 @@ static orr__wide v1_os_cycles(const orr__systolic *s)
     return wide_max(read, os_write_end(s, &g.f));
 }
 
-/* Pixels whose ifmap words are read when the window is folded: again rounded late. */
+/* Pixels whose ifmap words are read if the window is folded; also rounded late. */
 uint64_t ss_v1_streamed(const orr__systolic *s)
 {
     return (uint64_t)(s->exact_h * s->exact_w);
@@ -549,7 +548,7 @@ static orr__wide v1_fold(const orr__systolic *s, uint64_t rows, uint64_t columns
     return ss_v1_fold(s, rows, columns);
 }
 
-/* A window no longer than the array is high: several are stacked in a column. */
+/* Windows that fit the array's height: several are stacked in a column. */
 uint64_t ss_v1_stacked(const orr__systolic *s, uint64_t mapped)
 {
     const uint64_t stacked = orr_div_up(mapped, s->C);
@@ -575,13 +574,13 @@ static orr__wide ss_v1_cycles(const orr__systolic *s)
            ss_v1_stacked(s, across - (folds - 1) * width);
 }
 
-/* ---- read buffers, 4.1 ---- */
+/* ---- read buffers (scale-sim.md 4.1) ---- */
 
 typedef struct refill {
     orr_systolic_traffic *out;
     uint64_t size;
     bool has_from, has_begun, is_broken;
-    int64_t from, to; /* what is held now is fetched in these cycles */
+    int64_t from, to; /* cycles in which the current contents are fetched */
 } refill;
 
 static bool charge(refill *r, uint64_t words)
@@ -619,7 +618,7 @@ typedef struct buffers {
     ss_fill_rules rules[2];
 } buffers;
 
-/* The reference tells the operands apart by their addresses alone. */
+/* The reference distinguishes the operands by address only. */
 static void set_up(buffers *b, const orr__systolic *s, orr_systolic_result *out)
 {
     const orr_systolic_array *a = s->array;
@@ -653,8 +652,7 @@ static orr_code settle(buffers *b, int i, uint64_t held, orr_error *err)
     return ORR_OK;
 }
 
-/* Filters that are nowhere between the offsets: the reference shows the ifmap's cycles once
- * more. */
+/* If no filter address is between the offsets, the reference reports the ifmap's cycles again. */
 static void borrow_cycles(orr_systolic_result *out)
 {
     if (out->dram[ORR_OPERAND_FILTER].words)
@@ -718,8 +716,8 @@ static uint64_t os_words_before(const orr__systolic *s, const orr__folds *f, uin
     return words;
 }
 
-/* A column and a row that both stream keep one element busy: for each column, the rows' words while
- * it streams. */
+/* A processing element is busy while both its column and its row stream: per column, the rows'
+ * words during its stream. */
 static orr__wide os_busy(const orr__systolic *s, const ss_os_folds *g)
 {
     const uint64_t pass = g->repeats * s->T;
@@ -731,13 +729,12 @@ static orr__wide os_busy(const orr__systolic *s, const ss_os_folds *g)
     return busy;
 }
 
-/* Rows that stream come and go in two groups: those that have a pixel in the last row fold stream
- * on from column to column, the others pause while it lasts.  This is one row of the second group,
- * looked at cycle by cycle. */
+/* Streaming rows form two groups: those with a pixel in the last row fold stream on from column to
+ * column, the others pause during it.  This is one row of the second group, cycle by cycle. */
 typedef struct pausing {
-    uint64_t pass, busy; /* cycles of a column fold; of those with a pixel */
+    uint64_t pass, busy; /* cycles per column fold; those with a pixel */
     uint64_t folds;
-    uint64_t phase, fold; /* where it is */
+    uint64_t phase, fold; /* the current ones */
 } pausing;
 
 static bool is_streaming(pausing *p)
@@ -750,8 +747,8 @@ static bool is_streaming(pausing *p)
     return is;
 }
 
-/* The sum over all cycles of the share of the array that is at work, in the reference's order.  Of
- * the rows that pause, the first comes in and the last goes out. */
+/* Utilization of the array summed over all cycles, in the reference's order.  Of the pausing rows
+ * the first enters and the last leaves. */
 static double os_share(const orr__systolic *s, const ss_os_folds *g, uint64_t cycles)
 {
     const uint64_t lanes = orr_min_u64(s->R, s->E), tail = g->f.last_rows;
@@ -772,11 +769,11 @@ static double os_share(const orr__systolic *s, const ss_os_folds *g, uint64_t cy
     return share;
 }
 
-/* Words of the degenerate layers go into both buffers, of which each takes its own addresses; the
- * filter's words of a cycle follow those of the ifmap where the two meet. */
+/* The words of degenerate layers go through both buffers, each of which takes its own addresses;
+ * within a cycle the filter's words follow the ifmap's. */
 typedef struct pouring {
     ss_fill *fills[2];
-    const ss_stream *filter; /* NULL: it has its buffer to itself */
+    const ss_stream *filter; /* NULL: it has a buffer of its own */
     uint64_t cursor, cycle;
 } pouring;
 
@@ -872,7 +869,7 @@ static orr_code run_os(const orr__systolic *s, orr_systolic_result *out, orr_err
 
 /* ---- weights or inputs stationary ---- */
 
-/* The reference steps by the stride and begins a new row when the unrounded width says so. */
+/* The reference steps by the stride and starts a new row when the unrounded width says so. */
 orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err)
 {
     const orr_systolic_layer *l = s->layer;
@@ -894,19 +891,19 @@ orr_code ss_v1_walk(const orr__systolic *s, uint64_t **out, orr_error *err)
     return ORR_OK;
 }
 
-/* Widths of column folds: all but the last have `full`. */
+/* Slots of a column fold in the skewed output. */
 static uint64_t skewed_slots(const orr__systolic *s, uint64_t mapped)
 {
-    return (s->N + orr_min_u64(s->C, mapped)) * mapped; /* blank places are counted, 3.3 */
+    return (s->N + orr_min_u64(s->C, mapped)) * mapped; /* blanks are counted (scale-sim.md 3.3) */
 }
 
-/* The share of the array a fold uses, weighed with its cycles. */
+/* A fold's utilization of the array, weighted by its cycles. */
 static double fold_share(const orr__systolic *s, uint64_t used, uint64_t cycles)
 {
     return (double)used / (double)(s->R * s->C) * (double)cycles;
 }
 
-/* A column fold's share added to what there is, fold by fold or all at once. */
+/* Add a column fold's utilization to `sum`, fold by fold or at once. */
 static double add_column(
     const orr__systolic *s, const orr__folds *f, uint64_t columns, bool at_once, double sum)
 {
@@ -1012,9 +1009,9 @@ static orr_code run_fixed(const orr__systolic *s, orr_systolic_result *out, orr_
     return code;
 }
 
-/* ---- all ---- */
+/* ---- entry points ---- */
 
-/* 4.3: all averages are over the same cycles. */
+/* All averages are over the same cycles (scale-sim.md 4.3). */
 static void average(orr_systolic_result *out)
 {
     const int64_t last[] = {out->dram[ORR_OPERAND_OFMAP].last, out->sram[ORR_OPERAND_OFMAP].last,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_v2.c - every figure of SCALE-Sim v2's reports, its defects included (scale-sim.md, section 6).
+/* ss_v2.c - all figures of SCALE-Sim v2's reports, including its defects (scale-sim.md 6).
  *
  * Compute figures are closed forms.  Without a bandwidth (CALC) the read buffers never wait: fifty
- * of a hundred sets are filled word by word and then forgotten at once, which ss_fill.c does.  The
- * outputs' buffer drains as fast as the array writes, so nothing stalls: a drain of n lines begins
- * with more than n - 1 lines' words freed, and in the n - 1 cycles until it ends no more than that
- * are written. */
+ * of a hundred sets are filled word by word and then dropped at once, which is what ss_fill.c
+ * does.  The output buffer drains as fast as the array writes, so nothing stalls: a drain of n
+ * lines starts with more than n - 1 lines freed, and no more than that are written in the n - 1
+ * cycles until it ends. */
 #include "base/memory/memory.h"
 #include "scale_sim.h"
 #include "ss_impl.h"
@@ -14,45 +14,45 @@ typedef struct ss_lines ss_lines;
 typedef struct ss_fetch ss_fetch;
 static void ss_fetch_close(ss_fetch *f);
 
-/* The circular order of v2's prefetches (scale-sim.md 6.4), by its formula.
+/* ==== the circular prefetch order of v2 (scale-sim.md 6.4).
  *
- * The operand is a matrix: for each of its folds `steps` rows, one below the other; columns are
- * lanes of the array. What is loaded is fetched row by row; what streams in skewed, along the
- * diagonals, each from its lowest row up:
+ * The operand is a matrix: `steps` rows per fold, folds below each other; columns are lanes of the
+ * array.  A loaded operand is fetched row by row, a streamed one along the diagonals, each from the
+ * bottom up:
  *
  *          lane 0  1  2
- *     row 0     0  2  5          A line of the schedule asks for a part of one diagonal, and the next line for a
- *     row 1     1  4  8          part of the next one, so within a fold the places that are asked for only rise,
- *     row 2     3  7  ..         and the one at which they leave the window is found by bisection.
+ *     row 0     0  2  5      A schedule line requests part of one diagonal, the next line part of
+ *     row 1     1  4  8      the next one.  So within a fold the requested slots only ascend, and
+ *     row 2     3  7  ..     bisection finds the first one outside the window.
  *
- * Places without a word (lanes that are not used, elements outside the ifmap) do not count when the
- * order is cut into sets.  Where windows overlap, a word has several places, and any of them will
- * do: then elements outside the window are looked at one by one. Cost: logarithmic for each move of
- * the window; with overlapping windows also the elements that are only there under another pixel;
- * where the stride does not divide, two bits for each place of the order. */
+ * Slots without a word (unused lanes, elements outside the ifmap) do not count when the order is
+ * divided into sets.  Where windows overlap, a word has several slots, any of which will do; then
+ * elements outside the window are checked one by one.  Cost: logarithmic per move of the window;
+ * with overlapping windows also the elements found only under another pixel; if the stride leaves a
+ * remainder, two bits per slot. */
 
 enum { SETS = 100, HALF = SETS / 2 };
 
-/* v2's read buffers when a bandwidth is given: which words are fetched in which order, and
- * which line of the schedule asks for one that is not there.
+/* v2's read buffers with a bandwidth: the order in which words are fetched, and the schedule lines
+ * that request missing ones.
  *
- * All words of an operand have a place in one circular order, that of the first pass over it.  They
- * are cut into sets; a window of them is in the buffer.  A word outside the window makes it move on
- * until it is inside.  When that happens depends on the order alone, never on the clock. */
+ * All words of an operand have a slot in one circular order, that of the first pass over it, which
+ * is divided into sets.  A window of sets is in the buffer; a word outside makes it advance until
+ * it is inside.  When that happens depends on the order only, never on the clock. */
 struct ss_fetch {
     const ss_stream *st;
     const orr__systolic *s;
     bool is_skewed;
-    bool folds_are_columns; /* of the operand: column folds; otherwise row folds */
+    bool folds_are_columns; /* of the operand: column folds, otherwise row folds */
     bool objects_are_lanes;
-    bool has_copies; /* a word may have several places */
+    bool has_copies; /* a word may have several slots */
     uint64_t lanes, steps, folds, last_lanes;
-    uint64_t *there;  /* when some elements do not exist: a bit for each place, in order; or NULL */
-    uint64_t *before; /* how many are set before each word of them */
-    uint64_t set;     /* words of a set */
+    uint64_t *there;  /* if some elements do not exist: one bit per slot, in order; else NULL */
+    uint64_t *before; /* bits set before each word of `there` */
+    uint64_t set;     /* words per set */
     uint64_t sets, window, stride;
-    uint64_t start;             /* the first set of the window */
-    uint64_t phase, line, lane; /* the next element to look at */
+    uint64_t start;             /* first set of the window */
+    uint64_t phase, line, lane; /* the next element to check */
 };
 
 /* An element of the matrix. */
@@ -83,7 +83,7 @@ static uint64_t element_of(const ss_fetch *f, const place *p)
     return f->objects_are_lanes ? p->step : p->fold * f->lanes + p->lane;
 }
 
-/* A pixel's element in the ifmap: row and column there. */
+/* A pixel's element in ifmap coordinates. */
 typedef struct spot {
     uint64_t y, x, channel;
 } spot;
@@ -108,7 +108,7 @@ static bool exists(const ss_fetch *f, const place *p)
 
 /* ---- the order ---- */
 
-/* Pairs of a lane and a row with lane + row < diagonal. */
+/* Pairs of lane and row with lane + row < diagonal. */
 static uint64_t below_diagonal(uint64_t lanes, uint64_t rows, uint64_t diagonal)
 {
     const ss_stream skewed = {.is_skewed = true, .objects_are_lanes = true};
@@ -116,7 +116,7 @@ static uint64_t below_diagonal(uint64_t lanes, uint64_t rows, uint64_t diagonal)
     return lanes && rows ? ss_phase_before(&skewed, &p, diagonal) : 0;
 }
 
-/* Lanes below `lane` that meet the diagonal in rows [from, from + rows). */
+/* Lanes below `lane` that cross the diagonal in rows [from, from + rows). */
 static uint64_t on_diagonal(uint64_t lane, uint64_t diagonal, uint64_t from, uint64_t rows)
 {
     if (diagonal < from)
@@ -126,7 +126,7 @@ static uint64_t on_diagonal(uint64_t lane, uint64_t diagonal, uint64_t from, uin
     return high > low ? high - low : 0;
 }
 
-/* The number of a place, empty ones counted. */
+/* Index of a slot, counting empty ones. */
 static uint64_t place_number(const ss_fetch *f, const place *p)
 {
     const uint64_t row = p->fold * f->steps + p->step, rows = f->folds * f->steps;
@@ -136,7 +136,7 @@ static uint64_t place_number(const ss_fetch *f, const place *p)
            on_diagonal(p->lane, row + p->lane, 0, rows);
 }
 
-/* How many words come before this place. */
+/* Words before this slot. */
 static uint64_t order_of(const ss_fetch *f, const place *p)
 {
     if (f->there) {
@@ -161,14 +161,14 @@ static void clear_place(ss_fetch *f, const place *p)
     f->there[at / 64] &= ~((uint64_t)1 << (at % 64));
 }
 
-/* Only the last row of pixels and the last of each row can hang over. */
+/* Only the last row of pixels and the last pixel of each row can overhang. */
 static void clear_outside(ss_fetch *f)
 {
     const orr__systolic *s = f->s;
     for (uint64_t pixel = 0; pixel < s->E; pixel++) {
         const uint64_t y = pixel / s->out_w, x = pixel % s->out_w;
         if (y + 1 < s->out_h && x + 1 < s->out_w) {
-            pixel = (y + 1) * s->out_w - 2; /* on to the last of the row */
+            pixel = (y + 1) * s->out_w - 2; /* skip to the last of the row */
             continue;
         }
         for (uint64_t k = 0; k < s->T; k++) {
@@ -205,15 +205,14 @@ static uint64_t distance(const ss_fetch *f, uint64_t set)
     return set >= f->start ? set - f->start : set + f->sets - f->start;
 }
 
-/* The first place in the order, at or behind a set that is inside, that is not; UINT64_MAX:
- * none. */
+/* The first slot outside the window, from a set inside on; UINT64_MAX: none. */
 static uint64_t window_end(const ss_fetch *f, uint64_t set)
 {
     const uint64_t end = set >= f->start ? f->start + f->window : f->start + f->window - f->sets;
     return end >= f->sets ? UINT64_MAX : end * f->set;
 }
 
-/* Steps until a set at this distance is inside; they are made. */
+/* Advance the window until a set at this distance is inside; returns the steps. */
 static uint64_t move_window(ss_fetch *f, uint64_t far)
 {
     const uint64_t moves = (far - f->window) / f->stride + 1;
@@ -221,8 +220,7 @@ static uint64_t move_window(ss_fetch *f, uint64_t far)
     return moves;
 }
 
-/* The distance of the nearest place of this word, under whatever pixel; the first that is inside
- * will do. */
+/* Distance of the nearest slot of this word, under any pixel; the first one inside wins. */
 static uint64_t nearest(const ss_fetch *f, const place *p, place *found)
 {
     const orr__systolic *s = f->s;
@@ -248,7 +246,7 @@ static uint64_t nearest(const ss_fetch *f, const place *p, place *found)
 
 /* ---- the schedule ---- */
 
-/* What the current phase asks for. */
+/* What the current phase requests. */
 typedef struct part {
     uint64_t start; /* its first line */
     uint64_t fold;  /* of the operand */
@@ -283,8 +281,7 @@ static place place_at(const ss_fetch *f, const part *p, uint64_t line, uint64_t 
     return (place){p->fold, step, lane};
 }
 
-/* The first lane of a line, from `from` on, whose place is at or behind `target`; `behind`:
- * none. */
+/* The first lane of a line from `from` on whose slot is at or after `target`; `behind`: none. */
 static uint64_t search_lane(const ss_fetch *f,
                             const part *p,
                             uint64_t line,
@@ -311,8 +308,8 @@ static bool reaches(const ss_fetch *f, const part *p, uint64_t line, uint64_t ta
     return order_of(f, &last) >= target;
 }
 
-/* Everything up to the first element at or behind `target` is inside: go there, or to the phase's
- * end. */
+/* Everything before the first element at or after `target` is inside: skip to it, or to the end of
+ * the phase. */
 static void skip_to(ss_fetch *f, const part *p, uint64_t target)
 {
     const uint64_t lines = part_lines(f, p);
@@ -322,7 +319,7 @@ static void skip_to(ss_fetch *f, const part *p, uint64_t target)
     if (f->lane < behind)
         return;
     f->lane = 0;
-    if (!f->is_skewed) { /* the next line has earlier places: it is looked at by itself */
+    if (!f->is_skewed) { /* the next line has earlier slots and is checked by itself */
         f->line++;
         return;
     }
@@ -341,10 +338,10 @@ static void skip_to(ss_fetch *f, const part *p, uint64_t target)
     }
 }
 
-/* The element under `own` is inside as `copy`.  For how many lanes, this one included, do both go
- * on side by side? Along a line the pixel rises and the element falls (os), or the other way round
- * (ws), or the pixel alone rises (is, loading); the two stay copies of one word until a row of
- * pixels or the channels end. */
+/* Element `own` is inside as `copy`.  For how many lanes, including this one, do both run in
+ * parallel?  Along a line the pixel ascends and the element descends (os), or vice versa (ws), or
+ * only the pixel ascends (is, loading); they remain copies of one word until a row of pixels or the
+ * channels end. */
 static uint64_t lanes_together(const ss_fetch *f, const place *own, const place *copy)
 {
     const uint64_t channels = f->s->layer->channels, width = f->s->out_w;
@@ -361,8 +358,7 @@ static uint64_t lanes_together(const ss_fetch *f, const place *own, const place 
     return end == UINT64_MAX ? run : orr_min_u64(run, end - at);
 }
 
-/* Look at the element at f->line, f->lane, which exists as a place of the schedule.  True: the
- * window moved. */
+/* Check the element at f->line, f->lane, which has a slot.  True: the window moved. */
 static bool look(ss_fetch *f, const part *p, uint64_t *moves)
 {
     const place at = place_at(f, p, f->line, f->lane);
@@ -384,8 +380,8 @@ static bool look(ss_fetch *f, const part *p, uint64_t *moves)
     return true;
 }
 
-/* The next line that asks for a word outside the window, and by how many steps the window moves for
- * it; several in one line come one by one.  False: no more. */
+/* The next line that requests a word outside the window, and the steps the window takes for it;
+ * several of one line are returned one by one.  False: no more. */
 static bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves)
 {
     while (f->stride && f->phase < f->st->phases) {
@@ -410,9 +406,9 @@ static bool ss_fetch_next(ss_fetch *f, uint64_t *line, uint64_t *moves)
     return false;
 }
 
-/* ---- setting up ---- */
+/* ---- setup ---- */
 
-/* Places of the circular order, empty ones included. */
+/* Slots of the circular order, including empty ones. */
 static uint64_t ss_fetch_places(const ss_fetch *f)
 {
     return f->folds * f->steps * f->lanes;
@@ -424,8 +420,7 @@ static void set_shape(ss_fetch *f)
     const bool is_os = f->s->array->dataflow == ORR_DATAFLOW_OS;
     f->is_skewed = f->st->is_skewed;
     f->objects_are_lanes = f->st->objects_are_lanes;
-    /* Output stationary rows are pixels and columns filters; otherwise columns hold what is
-     * loaded. */
+    /* os: rows are pixels and columns are filters; otherwise columns hold what is loaded. */
     f->folds_are_columns = is_os ? f->st->is_filter : !f->is_skewed;
     f->lanes = f->folds_are_columns ? f->s->C : f->s->R;
     f->folds = f->folds_are_columns ? folds->outer : folds->inner;
@@ -465,7 +460,7 @@ static orr_code ss_fetch_open(const ss_stream *st, uint64_t size, ss_fetch **out
     return ORR_OK;
 }
 
-/* NULL is fine */
+/* NULL is fine. */
 static void ss_fetch_close(ss_fetch *f)
 {
     if (!f)
@@ -479,44 +474,44 @@ static void ss_fetch_close(ss_fetch *f)
 
 enum { FIRST_RATE = 10, MOST_TERMS = 1 << 22 };
 
-/* v2's output buffer (scale-sim.md 6.3), from one event to the next.
+/* v2's output buffer (scale-sim.md 6.3), from event to event.
  *
- * Outputs are packed into lines of memory.  When less than half of the buffer is free, half of it
- * is drained, one line per cycle; until that is over no other drain begins, and a word for which
- * there is no place waits for it.  A drain closes the line that is being packed, however full; only
- * the last line of a drain is counted by what is in it.  How many words have been written by a line
- * of the schedule has a closed form, so the word that starts a drain is found without looking at
- * those before it.  Cost: logarithmic for each drain, plus the words of the line it starts in. */
+ * Outputs are packed into memory lines.  When less than half of the buffer is free, half of it is
+ * drained, one line per cycle; no other drain starts until that ends, and a word without space
+ * waits for it.  A drain closes the line being packed, however full; only the last line of a drain
+ * is counted by its contents.  The number of words written up to a schedule line has a closed form,
+ * so the word that starts a drain is found without visiting the earlier ones.  Cost: logarithmic
+ * per drain, plus the words of the line it starts in. */
 
-/* Lines that were closed together: full ones, then perhaps one that is not. */
+/* Lines that were closed together: full ones, then perhaps a partial one. */
 typedef struct batch {
     uint64_t full, partial;
 } batch;
 
-/* The output buffer (scale-sim.md 6.3).  Cycles are counted twice: a `line` is a cycle of the
- * array, as if it never waited; the cycle in which it happens is line + stalls so far. */
+/* The output buffer (scale-sim.md 6.3).  Time is counted in two ways: a `line` is a cycle of the
+ * array as if it never waited; it happens in cycle line + stalls so far. */
 struct ss_lines {
-    ss_stream st; /* what is written */
+    ss_stream st; /* the output */
     ss_counter at;
-    uint64_t words;  /* altogether */
+    uint64_t words;  /* in total */
     uint64_t stored; /* so far */
     uint64_t line;   /* words per line */
     int64_t free;
-    int64_t low;      /* below this a drain begins */
-    uint64_t drained; /* lines in a drain, at most */
-    uint64_t open;    /* words in lines that no drain has closed */
-    batch *batches;   /* closed, oldest first from `head` on */
+    int64_t low;      /* a drain starts below this */
+    uint64_t drained; /* most lines per drain */
+    uint64_t open;    /* words in lines not yet closed by a drain */
+    batch *batches;   /* closed lines, oldest first, from `head` on */
     size_t head, count, room;
-    uint64_t busy;         /* the last cycle of the drain */
-    uint64_t asked, found; /* the last answer of line_of */
+    uint64_t busy;         /* last cycle of the drain */
+    uint64_t asked, found; /* the last query of line_of() and its answer */
     bool has_begun, has_failed;
-    bool is_v3; /* the last cycle is that of any drain, not of the last one */
+    bool is_v3; /* report the last cycle of any drain, not of the last one */
     orr_systolic_traffic out;
 };
 
-/* ---- what is written ---- */
+/* ---- the output stream ---- */
 
-/* Output stationary results leave from the bottom; rows that are not used would have come first. */
+/* Output stationary results leave at the bottom; unused rows would come first. */
 static ss_phase os_out(const ss_stream *st, uint64_t i)
 {
     const uint64_t v = i / st->inner, rows = orr__fold_rows(&st->f, i % st->inner);
@@ -606,7 +601,7 @@ static void close_lines(ss_lines *b)
     b->open = 0;
 }
 
-/* Take lines off the front; how many, and how much the last of them holds. */
+/* Remove lines from the front; returns their number, and in *last the words of the last one. */
 static uint64_t pop_lines(ss_lines *b, uint64_t *last)
 {
     uint64_t taken = 0;
@@ -647,7 +642,7 @@ static void start_drain(ss_lines *b, uint64_t cycle)
 
 /* ---- events ---- */
 
-/* The line that writes word n; not after the last word. */
+/* The line that writes word n; n must exist. */
 static uint64_t line_of(ss_lines *b, uint64_t n)
 {
     if (b->asked != n) {
@@ -667,7 +662,7 @@ static uint64_t ss_lines_next(ss_lines *b, uint64_t stalls)
     const uint64_t line = line_of(b, low);
     if (line + stalls >= b->busy)
         return line;
-    /* A drain is still going on then: does a word meet a full buffer before it ends? */
+    /* A drain is still running then: does a word find the buffer full before it ends? */
     const uint64_t over = b->busy - stalls;
     const uint64_t full = b->stored + (b->free > 0 ? (uint64_t)(b->free - 1) : 0);
     const uint64_t after = ss_counter_before(&b->at, over);
@@ -720,23 +715,23 @@ static orr_code ss_lines_finish(ss_lines *b,
     return ORR_OK;
 }
 
-/* v2 with a bandwidth: the three buffers side by side, from one event to the next.
+/* v2 with a bandwidth: the three buffers together, from event to event.
  *
- * A line of the schedule happens in cycle line + stalls.  Only a few lines matter: those in which a
- * window of words moves on, in which outputs start to drain or find no place, and the first and
- * last of each operand, whose cycles are reported.  All others take one cycle. The figures for
- * memory are the reference's: whole requests, however few words are in them. */
+ * A schedule line happens in cycle line + stalls.  Only a few lines matter: those in which a window
+ * moves, in which outputs start to drain or find no space, and the first and last of each operand,
+ * whose cycles are reported.  All others take one cycle.  Memory figures are those of the
+ * reference: whole requests, however few words they contain. */
 
 typedef struct reader {
     ss_stream st;
     ss_fetch *fetch;
-    ss_words *words;      /* v3: in place of the two; or NULL */
-    bool has_begun;       /* it was asked for words */
+    ss_words *words;      /* v3: replaces the two; or NULL */
+    bool has_begun;       /* words have been requested from it */
     bool counts_twice;    /* v3: waits */
-    uint64_t line, moves; /* the next move of its window; UINT64_MAX: none */
-    uint64_t first, last; /* lines in which it is asked for words */
-    uint64_t request;     /* cycles of one prefetch */
-    uint64_t requests;    /* prefetches so far, except for the first */
+    uint64_t line, moves; /* the window's next move; UINT64_MAX: none */
+    uint64_t first, last; /* lines in which words are requested */
+    uint64_t request;     /* cycles per prefetch */
+    uint64_t requests;    /* prefetches so far, without the first */
     orr_systolic_traffic *sram;
 } reader;
 
@@ -745,7 +740,7 @@ typedef struct user {
     ss_lines *lines;
     uint64_t first, last; /* lines in which outputs are written */
     uint64_t stalls;
-    uint64_t end; /* of the schedule: lines */
+    uint64_t end; /* of the schedule, in lines */
     uint64_t total;
     bool is_stuck; /* a word is never fetched */
     orr_systolic_result *out;
@@ -757,7 +752,7 @@ static void look_ahead(reader *r)
         r->line = UINT64_MAX;
 }
 
-/* The cycle in which the last prefetch that was requested arrives. */
+/* The cycle in which the last requested prefetch arrives. */
 static int64_t prefetched(const reader *r)
 {
     return (int64_t)(r->requests * (r->request + 1)) - 1;
@@ -773,8 +768,7 @@ static void move_on(reader *r, int64_t *served)
     *served = prefetched(r) > *served ? prefetched(r) : *served;
 }
 
-/* By how many cycles this line waits for the operand; v3 may serve it too early, and does not wait
- * then. */
+/* Cycles this line waits for the operand; v3 may serve it too early, and then it does not wait. */
 static uint64_t wait_of(int64_t served, uint64_t cycle)
 {
     return served > (int64_t)cycle + 1 ? (uint64_t)served - cycle - 1 : 0;
@@ -827,7 +821,7 @@ static void do_line(user *u, uint64_t line)
     u->stalls += orr_max_u64(late, write_late);
 }
 
-/* The next line that matters, at or behind `line`. */
+/* The next line that matters, at or after `line`. */
 static uint64_t next_line(user *u, uint64_t line)
 {
     if (u->readers[0].words || u->readers[1].words)
@@ -857,7 +851,7 @@ static orr_code open_reader(reader *r, uint64_t size, uint64_t bandwidth, orr_er
     return ORR_OK;
 }
 
-/* Whole lines of `bandwidth` words are counted. */
+/* Counts whole lines of `bandwidth` words. */
 static void report_reader(const reader *r,
                           uint64_t size,
                           uint64_t bandwidth,
@@ -928,7 +922,7 @@ uint64_t ss_v2_fold_cycles(const orr__systolic *s)
     return steps + s->R + s->C - 2 + (s->array->dataflow == ORR_DATAFLOW_OS ? 0 : s->R);
 }
 
-/* The reference gives the number of the last cycle, not how many there are. */
+/* The reference reports the index of the last cycle, not the number of cycles. */
 orr__wide ss_v2_cycles(const orr__systolic *s)
 {
     uint64_t steps;
@@ -939,8 +933,8 @@ orr__wide ss_v2_cycles(const orr__systolic *s)
 /* ---- read buffers, CALC ---- */
 
 typedef struct prefetch {
-    int64_t first;    /* cycle of the first request; v3's words: as soon as it is known */
-    uint64_t set;     /* words of a set */
+    int64_t first;    /* cycle of the first request; for v3's words, once it is known */
+    uint64_t set;     /* words per set */
     bool has_pending; /* a span that ends with the last trigger */
     bool is_broken;
     int64_t from, to;
@@ -955,7 +949,7 @@ static bool charge(prefetch *p, int64_t from, int64_t to)
         return false;
     }
     if (!p->has_begun)
-        p->out->first = from + 1; /* the port answers a cycle later */
+        p->out->first = from + 1; /* the port answers one cycle later */
     p->has_begun = true;
     p->out->last = to + 1;
     return true;
@@ -982,7 +976,7 @@ static ss_fill_rules estimate_rules(prefetch *p)
                            .emptied = half_filled};
 }
 
-/* What is still to be charged at the end. */
+/* Charge what is left at the end. */
 static orr_code finish_estimate(prefetch *p,
                                 const ss_fill_counts *counts,
                                 const char *name,
@@ -1015,7 +1009,7 @@ static orr_code estimate(
     return code ? code : finish_estimate(&p, &counts, name, err);
 }
 
-/* The same for words that are made line by line; also when the array reads the first and last. */
+/* The same for words generated line by line; also the first and last lines that read. */
 static orr_code estimate_words(ss_words *w,
                                uint64_t lines,
                                uint64_t size,
@@ -1114,13 +1108,13 @@ static void count_sram(const orr__systolic *s, const orr__folds *f, orr_systolic
     *ifmap = s->E * s->T * (is_os || is_ws ? f->outer : 1);
     *filter = s->N * s->T * (is_os ? f->inner : is_ws ? 1 : f->outer);
     *ofmap = s->E * s->N * (is_os ? 1 : f->inner);
-    if (is_os) /* blank places are counted, 6.2 */
+    if (is_os) /* blanks are counted (scale-sim.md 6.2) */
         *ofmap += out->folds * (s->R + s->C);
     out->sram_read.words = *ifmap + *filter;
 }
 
-/* Means over the folds; added up fold by fold as the reference does, if there are not too many, so
- * that even the last digit is its. */
+/* Means over the folds, added fold by fold as in the reference unless there are too many, so that
+ * even the last digit agrees. */
 static void average_folds(const orr__systolic *s,
                           const orr__folds *f,
                           uint64_t steps,

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ss_v3.c - every figure of SCALE-Sim v3's reports, its defects included (scale-sim.md, section
- * 12).
+/* ss_v3.c - all figures of SCALE-Sim v3's reports, including its defects (scale-sim.md 12).
  *
- * v3 is v2 with other stalls, zero weights that are left out, and buffers in banks.  A layer
- * without the last two goes the way of v2, from event to event; with them its operands are made
- * word by word. */
+ * v3 is v2 with different stalls, pruned zero weights and banked buffers.  Layers without the last
+ * two are simulated as in v2, from event to event; for the others operands are generated word by
+ * word. */
 #include "scale_sim.h"
 #include "ss_impl.h"
 
 #include "base/memory/memory.h"
 #include "models/compute/systolic/scalesim_impl.h"
 
-/* ---- random fill: the Mersenne Twister, as numpy draws from it ---- */
+/* ---- random fill: the Mersenne Twister as numpy uses it ---- */
 
 enum { TWIST = 624, TWIST_FAR = 397 };
 
@@ -48,7 +47,7 @@ static uint32_t twister_draw(twister *t)
     return y ^ (y >> 18);
 }
 
-/* From 0 to most: draws under a mask until one fits; nothing is drawn when there is no choice. */
+/* Uniform in 0..most: masked draws until one fits; no draw if there is no choice. */
 static uint32_t twister_upto(twister *t, uint32_t most)
 {
     uint32_t mask = most, value;
@@ -88,7 +87,7 @@ static void open_pruned(ss_matrices *m)
     m->block = l->block ? l->block : 1;
     m->columns = s->T / m->block * m->nonzero + orr_min_u64(s->T % m->block, m->nonzero);
     m->rows = m->columns;
-    /* Rows that are 0 in every filter are dropped at the end, and address 0 is one of these. */
+    /* Rows that are 0 in every filter are dropped at the end, and address 0 passes for a 0. */
     if (s->array->filter_offset == 0 && s->N == 1 && s->T <= m->block)
         m->rows--;
 }
@@ -105,7 +104,7 @@ orr_code ss_v3_matrices(const orr__systolic *s, ss_matrices *out, orr_error *err
     return ORR_OK;
 }
 
-/* What the reference cannot multiply. */
+/* Shapes that the reference cannot multiply. */
 static orr_code check_matrices(const ss_matrices *m, orr_error *err)
 {
     if (m->rows == 0)
@@ -120,7 +119,7 @@ static orr_code check_matrices(const ss_matrices *m, orr_error *err)
                     m->is_packed ? "OptimizedMapping is for the dataflow ws" : "FilterOffset is 0");
 }
 
-/* ---- what is counted ---- */
+/* ---- counts ---- */
 
 static uint64_t nonzero_weights(const ss_matrices *m)
 {
@@ -133,7 +132,7 @@ static uint64_t nonzero_weights(const ss_matrices *m)
     return sum;
 }
 
-/* 12.5 */
+/* scale-sim.md 12.5 */
 static void count_storage(const ss_matrices *m, orr_systolic_result *out)
 {
     const orr__systolic *s = m->s;
@@ -158,7 +157,8 @@ static double count_ifmap(const ss_matrices *m, const orr__folds *f)
 {
     const orr__systolic *s = m->s;
     const double more =
-        m->is_packed ? 1 : (double)m->block / (double)m->nonzero; /* 12.4: not rounded */
+        m->is_packed ? 1 : (double)m->block / (double)m->nonzero; /* not rounded (scale-sim.md
+                                                                   * 12.4) */
     double sum = 0;
     for (uint64_t v = 0; v < f->outer; v++)
         for (uint64_t h = 0; h < f->inner; h++) {
@@ -171,7 +171,7 @@ static double count_ifmap(const ss_matrices *m, const orr__folds *f)
     return sum;
 }
 
-/* Weight stationary, packed: places of the array that hold a weight, over the folds. */
+/* Weight stationary, packed: array elements with a weight, summed over the folds. */
 static double count_mapping(const ss_matrices *m, const orr__folds *f)
 {
     const orr__systolic *s = m->s;
@@ -272,7 +272,7 @@ static orr_code check_banks(const orr_scalesim_config *c,
         name, (unsigned long long)b->bandwidth, name, (unsigned long long)b->count);
 }
 
-/* Every dimension once; and what fits into a line. */
+/* A permutation of the axes. */
 static bool is_order(const uint64_t *order, uint64_t axes)
 {
     uint64_t seen = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ss_words.c - v3's operands word by word (scale-sim.md 12.3 to 12.6).
  *
- * With zero weights left out, or with words that lie in lines and banks as a table says, addresses
- * follow no formula that could be counted at once, so every line of the schedule is made.  Matrices
- * of addresses are not kept: an element is computed when it is asked for.
+ * With pruned weights, or with a layout of lines and banks, addresses follow no formula that could
+ * be counted in bulk, so every schedule line is generated.  Address matrices are not stored:
+ * elements are computed on demand.
  *
- * With a bandwidth, each address knows the sets of the prefetch order in which it is; a word is
- * there when one of them is in the window.  Cost: the words of the schedule; memory: four bytes for
- * each place of the order. */
+ * With a bandwidth, each address has a list of the prefetch sets that contain it; a word is present
+ * if one of them is in the window.  Cost: the words of the schedule; memory: four bytes per slot of
+ * the order. */
 
 #include "base/arithmetic.h"
 #include "base/memory/memory.h"
@@ -34,8 +34,8 @@ static uint64_t ifmap_at(const ss_matrices *m, uint64_t pixel, uint64_t column)
     return s->array->ifmap_offset + (y * l->ifmap_width + x) * l->channels + k % l->channels;
 }
 
-/* Word number `place` of those of a block that are not 0: of a filter's elements from `first` on,
- * `count`.  Address 0 passes for a weight that is 0. */
+/* Word `place` of the nonzero ones of a block, which is `count` elements of a filter from `first`
+ * on.  Address 0 passes for a zero weight. */
 static uint64_t word_of_block(
     const ss_matrices *m, uint64_t filter, uint64_t first, uint64_t count, uint64_t place)
 {
@@ -72,7 +72,7 @@ uint64_t ss_filter_at(const ss_matrices *m, uint64_t row, uint64_t filter)
     const uint64_t first = row / m->nonzero * m->block;
     const uint64_t at =
         word_of_block(m, filter, first, orr_min_u64(m->nonzero, s->T - first), row % m->nonzero);
-    /* Word 0 is the one before all others, so that addresses lie close together. */
+    /* Word 0 is stored just below all others, to keep the address range small. */
     return at || s->array->filter_offset == 0 ? at : s->array->filter_offset - 1;
 }
 
@@ -84,21 +84,21 @@ struct ss_words {
     bool is_filter, is_lined;
     orr_dataflow flow;
     orr__folds f;
-    uint64_t pitch; /* lines of a fold */
-    uint64_t *line; /* the words of one */
+    uint64_t pitch; /* lines per fold */
+    uint64_t *line; /* the words of the current line */
     size_t count;
-    bool is_wide;     /* lanes without a word have their place in it, too */
-    bool counts_once; /* a wait, as in v2 */
+    bool is_wide;     /* idle lanes have an entry, too */
+    bool counts_once; /* waits count once, as in v2 */
 
     /* The prefetch order. */
     const orr_systolic_banks *banks;
     uint64_t low, high;     /* addresses */
-    uint64_t places, words; /* empty places count in the first */
+    uint64_t places, words; /* the former includes empty slots */
     uint64_t set, sets, window, stride, start;
-    uint32_t *first; /* of each address, where its sets begin; one more at the end */
+    uint32_t *first; /* per address: start of its list of sets; plus a sentinel */
     uint32_t *set_of;
-    uint32_t *column; /* with a layout: where a word is in its line */
-    uint64_t *asked;  /* with a layout: banks and lines of one line of the schedule */
+    uint32_t *column; /* with a layout: a word's column in its line */
+    uint64_t *asked;  /* with a layout: bank and line of every word of a schedule line */
 };
 
 static uint64_t at(const ss_words *w, uint64_t major, uint64_t minor)
@@ -116,7 +116,8 @@ static void add(ss_words *w, uint64_t lane, uint64_t address)
 
 /* ---- lines of the schedule ---- */
 
-/* What streams in: lanes [0, lanes), each `steps` long and a line later than the one before. */
+/* A streamed operand: lanes [0, lanes) of `steps` steps, each lane one line after the previous
+ * one. */
 typedef struct skew {
     uint64_t lanes, steps, object, element;
     bool objects_are_lanes;
@@ -134,7 +135,7 @@ static void add_skewed(ss_words *w, const skew *k, uint64_t line)
     }
 }
 
-/* What is loaded: element `element` of objects [object, object + lanes). */
+/* A loaded operand: element `element` of objects [object, object + lanes). */
 static void add_loaded(ss_words *w, uint64_t object, uint64_t lanes, uint64_t element)
 {
     for (uint64_t lane = 0; lane < lanes; lane++)
@@ -146,7 +147,7 @@ static uint64_t left(uint64_t all, uint64_t from, uint64_t most)
     return from < all ? orr_min_u64(all - from, most) : 0;
 }
 
-/* Packed weights: each block of a pixel passes half as many rows as it is long. */
+/* Packed weights: each block of a pixel passes half as many rows as it has elements. */
 static void add_blocks(ss_words *w, uint64_t h, uint64_t line)
 {
     const ss_matrices *m = w->m;
@@ -170,8 +171,7 @@ static void make_os(ss_words *w, uint64_t v, uint64_t h, uint64_t line)
     add_skewed(w, &k, line);
 }
 
-/* Weight stationary and input stationary: one operand is loaded, bottom row first, then the other
- * streams past. */
+/* ws and is: one operand is loaded, bottom row first, then the other streams past. */
 static void make_fixed(ss_words *w, uint64_t v, uint64_t h, uint64_t line)
 {
     const orr__systolic *s = w->s;
@@ -243,7 +243,7 @@ uint64_t ss_words_high(const ss_words *w)
 
 typedef bool (*visit_place)(ss_words *w, uint64_t address, void *ctx);
 
-/* The operand as a matrix: for each fold `steps` rows, columns are lanes of the array. */
+/* The operand as a matrix: `steps` rows per fold; columns are lanes of the array. */
 typedef struct grid {
     uint64_t lanes, steps, folds, used; /* used: lanes of the whole operand */
     bool objects_are_lanes, is_skewed;
@@ -291,8 +291,8 @@ static bool visit_grid(ss_words *w, visit_place visit, void *ctx)
     return true;
 }
 
-/* With a layout: every dimension is cut into lines and what is in a line, and a table says in which
- * order the parts are gone through. */
+/* With a layout: every dimension is split into lines and positions within a line; a table gives the
+ * order of the parts. */
 enum { MOST_AXES = 8 };
 
 typedef struct lined {
@@ -318,7 +318,7 @@ static lined lined_of(const ss_words *w)
     return d;
 }
 
-/* The number of the word at these places of the axes; SS_NO_WORD in the padding. */
+/* The word at these coordinates; SS_NO_WORD in the padding. */
 static uint64_t lined_at(const lined *d, const uint64_t *place)
 {
     uint64_t number = 0;
@@ -335,7 +335,7 @@ static bool visit_lined(ss_words *w, visit_place visit, void *ctx)
 {
     const lined d = lined_of(w);
     const uint64_t base =
-        w->is_filter ? w->s->array->filter_offset : 0; /* the ifmap's is forgotten */
+        w->is_filter ? w->s->array->filter_offset : 0; /* the reference ignores the ifmap's */
     uint64_t place[MOST_AXES] = {0};
     const int axes = 2 * d.dimensions;
     for (int i = axes - 1; i >= 0;) {
@@ -358,9 +358,9 @@ static bool visit_places(ss_words *w, visit_place visit, void *ctx)
 
 /* ---- sets ---- */
 
-/* One pass: count the sets of each address, or write them down. */
+/* One pass: count the sets of each address, or store them. */
 typedef struct pass {
-    uint32_t *last; /* the last set in which an address was met, and one more */
+    uint32_t *last; /* 1 + the last set that contained an address */
     bool is_second;
 } pass;
 
@@ -393,7 +393,7 @@ static bool make_pass(ss_words *w, pass *p)
     return visit_places(w, note_place, p);
 }
 
-/* After the second pass each entry is where the next one should be. */
+/* After the second pass each entry is where the next one belongs. */
 static void shift_back(ss_words *w)
 {
     for (uint64_t i = w->high - w->low; i > 0; i--)
@@ -511,8 +511,8 @@ int64_t ss_v3_served(int64_t served, uint64_t request, uint64_t *requests, uint6
 {
     const int64_t each = (int64_t)request + 1;
     const int64_t before = (int64_t)*requests * each - 1;
-    /* How late after the prefetch it is served: each move turns x into max(0, each - x), so that
-     * from the second on two values take turns. */
+    /* Lateness after the prefetch: each move turns x into max(0, each - x), so from the second on
+     * two values alternate. */
     int64_t late = each - (served - before);
     late = late > 0 ? late : 0;
     if (moves > 1) {
@@ -523,7 +523,7 @@ int64_t ss_v3_served(int64_t served, uint64_t request, uint64_t *requests, uint6
     return (int64_t)*requests * each - 1 + late;
 }
 
-/* How far the nearest set of an address is from the window's start; UINT64_MAX: it has none. */
+/* Distance of an address's nearest set from the window's start; UINT64_MAX: it has none. */
 static uint64_t distance(const ss_words *w, uint64_t address, uint32_t *found)
 {
     uint64_t best = UINT64_MAX;
@@ -542,7 +542,7 @@ static uint64_t distance(const ss_words *w, uint64_t address, uint32_t *found)
     return best;
 }
 
-/* Moves of the window until the word is in it; UINT64_MAX: never. */
+/* Moves of the window until the word is inside; UINT64_MAX: never. */
 static uint64_t fetch(ss_words *w, uint64_t address, uint32_t *found)
 {
     const uint64_t far = distance(w, address, found);
@@ -555,7 +555,7 @@ static uint64_t fetch(ss_words *w, uint64_t address, uint32_t *found)
     return moves;
 }
 
-/* Lines of the busiest bank: w->asked holds bank and line of every word. */
+/* Lines of the busiest bank; w->asked holds bank and line of every word. */
 static uint64_t busiest(ss_words *w)
 {
     uint64_t most = 0, now = 0;
@@ -595,14 +595,14 @@ bool ss_words_serve(ss_words *w,
         if (w->is_lined)
             w->asked[i] = w->column[words[i] - w->low] / bank << 32 | set;
     }
-    if (w->is_lined) /* a line without a word is served a cycle early, which nobody sees */
+    if (w->is_lined) /* a line without words is served one cycle early, without effect */
         *served += (int64_t)orr_div_up(busiest(w), w->banks->ports) - 1;
     return true;
 }
 
 /* ---- opening ---- */
 
-/* The most words of a line of the schedule. */
+/* Most words in a schedule line. */
 static uint64_t widest(const ss_words *w)
 {
     const uint64_t lanes = orr_max_u64(w->s->R, w->s->C);
