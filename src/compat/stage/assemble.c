@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assemble.c - the weights of a layer as one block (specification, section 5.1).
+/* assemble.c - from modules to the tensor graph of a training step (stage.md 5).  First: the
+ * weights of a layer as one block (stage.md 5.1).
  *
  *     _sharded_weight -> _assembled_weight          -> every weight, for the forward pass
  *                     -> _assembled_weight_backward -> _<weight>_backward, for the backward pass
  *     every gradient  -> _assembled_grad -> _sharded_grad
  *
- * The block is divided by the symbol fsdp, which later becomes dp or 1.  Which collectives that
- * takes (a gather before each pass, a scatter after, or an all-reduce) follows from the layouts and
- * is not decided here. */
+ * The block is divided by the symbol fsdp, which later becomes dp or 1.  The collectives this takes
+ * (a gather before each pass, a scatter or all-reduce after) follow from the layouts in lower.c. */
 #include "base/text/text.h"
 #include "stage_impl.h"
 
@@ -17,8 +17,8 @@
 typedef struct block {
     stg_tgraph *g;
     stg_space *s;
-    uint32_t *weights, *gradients; /* by place among the weights */
-    uint32_t *backward;            /* by tensor of the layer: its twin for the backward pass */
+    uint32_t *weights, *gradients; /* in the order of the weights */
+    uint32_t *backward;            /* per tensor of the layer: its copy for the backward pass */
     size_t count;
     stg_layout whole, shard;
     uint32_t sharded, assembled;
@@ -38,7 +38,7 @@ static orr_code find_weights(block *b, size_t tensors, orr_error *err)
     char label[120];
     for (size_t i = 0; i < tensors; i++) {
         if (g->tensors[i].is_param) {
-            b->backward[i] = (uint32_t)b->count; /* its place, until there is a twin */
+            b->backward[i] = (uint32_t)b->count; /* its index, until the copy exists */
             b->weights[b->count] = (uint32_t)i;
             b->gradients[b->count++] = ORR__NONE;
         }
@@ -94,7 +94,7 @@ static stg_word no_work(block *b)
     return stg_word_of(b->s, orr_str_of("0"));
 }
 
-/* _sharded_grad comes before what it is made of. */
+/* _sharded_grad precedes its operands. */
 static orr_code add_gradients(block *b, orr_error *err)
 {
     const uint32_t first = b->gradients[0];
@@ -121,7 +121,7 @@ static orr_code add_gradients(block *b, orr_error *err)
 
 static orr_code add_backward(block *b, bool is_whole, orr_error *err)
 {
-    const uint32_t again = (uint32_t)(b->g->count + b->count); /* where it will be */
+    const uint32_t again = (uint32_t)(b->g->count + b->count); /* its future index */
     for (size_t i = 0; i < b->count; i++) {
         const uint32_t w = b->weights[i];
         stg_layout made;
@@ -143,7 +143,7 @@ static orr_code add_backward(block *b, bool is_whole, orr_error *err)
     return ORR_OK;
 }
 
-/* What works backward takes its weights from the second gathering. */
+/* The backward pass takes its weights from the second gather. */
 static void use_backward(block *b, size_t tensors)
 {
     for (size_t i = 0; i < tensors; i++) {
@@ -157,7 +157,7 @@ static void use_backward(block *b, size_t tensors)
     }
 }
 
-/* A weight is now a part of the block. */
+/* Weights become slices of the block. */
 static orr_code demote_weights(block *b, orr_error *err)
 {
     for (size_t i = 0; i < b->count; i++) {
@@ -199,7 +199,6 @@ static orr_code rebuild(block *b, size_t tensors, bool whole_backward, orr_error
     return demote_weights(b, err);
 }
 
-/* The weights of a layer become one block that can be divided over dp. */
 static orr_code stg_assemble_weights(stg_tgraph *layer, bool whole_backward, orr_error *err)
 {
     const size_t n = layer->count;
@@ -218,11 +217,11 @@ static orr_code stg_assemble_weights(stg_tgraph *layer, bool whole_backward, orr
     return code;
 }
 
-/* One decoder layer out of modules (specification, section 5).
+/* One decoder layer from modules (stage.md 5).
  *
  * The order of the modules is the order of nodes in the files, so it is part of the format.  Links
- * are written "source>target" with the names tensors have in the layer; ~ stands for the prefix of
- * an expert. */
+ * are written "source>target" with the names tensors have in the layer; ~ is the prefix of an
+ * expert. */
 
 static const char attention_links[] = "q>attn_kernel.q k>attn_kernel.k v>attn_kernel.v "
                                       "attn_kernel.dq>dq attn_kernel.dk>dk attn_kernel.dv>dv "
@@ -246,7 +245,7 @@ static const char expert_links[] =
 
 enum { NAME_ROOM = 96 };
 
-/* The name that begins at `at` and ends at one of `stops`, ~ replaced. */
+/* The name from `at` to one of `stops`, with ~ replaced. */
 static const char *read_name(const char *at, const char *stops, const char *expert, char *out)
 {
     const size_t len = strcspn(at, stops);
@@ -328,8 +327,8 @@ static orr_code find_of_expert(
     return stg_tgraph_need(g, name, out, err);
 }
 
-/* The experts' results are joined one after the other; only the last step counts as work, and has
- * them all as its parents once the others are gone. */
+/* The experts' results are added one by one; only the last step counts as work, and it depends on
+ * all of them once the other steps are dropped. */
 static orr_code sum_experts(
     stg_tgraph *g, uint64_t experts, const char *source, const char *target, orr_error *err)
 {
@@ -371,7 +370,7 @@ static orr_code add_experts(stg_tgraph *g, stg_library *lib, uint64_t experts, o
 
 /* ---- the layer ---- */
 
-/* A gradient that comes in on two ways: the placeholder becomes their sum. */
+/* A gradient with two sources: the placeholder becomes their sum. */
 static orr_code join_gradients(
     stg_tgraph *g, const char *target, const char *first, const char *second, orr_error *err)
 {
@@ -388,7 +387,7 @@ static orr_code join_gradients(
     return ORR_OK;
 }
 
-/* One layer, its names without a prefix.  g: a named graph. */
+/* One layer without prefixes.  g: a named graph. */
 static orr_code stg_assemble_layer(stg_tgraph *g,
                                    stg_library *lib,
                                    const orr_stage_options *opt,
@@ -412,15 +411,15 @@ static orr_code stg_assemble_layer(stg_tgraph *g,
     return stg_assemble_weights(g, opt->whole_backward, err);
 }
 
-/* The tensor graph of a training step (specification, sections 5.2 to 5.4).
+/* The tensor graph of a training step (stage.md 5.2 to 5.4).
  *
- * The layer is made once; layers and micro-batches are copies in which only indices and prefixes
- * change.  All work with symbols is done before copying or, where that cannot be, once for each
+ * The layer is built once; layers and micro-batches are copies that differ only in indices and
+ * prefixes.  All symbolic work is done before copying or, where that is impossible, once per
  * layout. */
 
 /* ---- layers, embeddings, loss ---- */
 
-/* The tensors of a module or layer that others are linked to. */
+/* The tensors of a module or layer that others link to. */
 typedef struct ends {
     uint32_t x, y, dx, dy;
 } ends;
@@ -445,7 +444,7 @@ static ends moved(ends e, uint32_t by)
     return (ends){e.x + by, e.y + by, e.dx + by, e.dy + by};
 }
 
-/* What one hands to the next, and gets back from it. */
+/* Link activations forward and gradients back. */
 static orr_code chain(stg_tgraph *g, ends before, ends after, orr_error *err)
 {
     const orr_code code = stg_tgraph_link(g, before.y, after.x, err);
@@ -559,17 +558,16 @@ static orr_code assemble_step(stg_tgraph *g,
 
 /* ---- micro-batches ---- */
 
-/* Where the tensors of one micro-batch go in the graph of all of them:
+/* Layout of the graph of all micro-batches:
  *
- *     | micro-batch 0 | 1 | ... | merged gradients | parameters |
- */
+ *     | micro-batch 0 | 1 | ... | merged gradients | parameters | */
 typedef struct spread {
     const stg_tgraph *from;
     stg_tgraph *to;
     uint64_t pieces;
-    uint32_t *place;   /* of a tensor within its micro-batch, of a parameter among the parameters */
+    uint32_t *place;   /* of a tensor within its micro-batch; of a parameter among the parameters */
     uint32_t *sources; /* gradients of parameters, in order */
-    uint32_t per_piece; /* tensors that are copied */
+    uint32_t per_piece; /* tensors copied per micro-batch */
     uint32_t params, source_count;
 } spread;
 
@@ -644,7 +642,8 @@ static void copy_piece(spread *s, uint64_t piece)
     }
 }
 
-/* The gradients of all micro-batches added up; one operation an element, however many there are. */
+/* The sum of the gradients of all micro-batches; counted as one operation per element, however many
+ * there are. */
 static orr_code add_merged(spread *s, uint32_t source, uint32_t *others, orr_error *err)
 {
     stg_space *space = s->to->space;
@@ -705,8 +704,7 @@ static orr_code add_micro_batches(stg_tgraph *g,
 
 /* ---- updates ---- */
 
-/* Which tensor holds the gradient of each parameter, among those from `first` on; ORR__NONE
- * elsewhere. */
+/* The tensor that holds the gradient of each parameter, from `first` on; ORR__NONE for others. */
 static void find_gradients(const stg_tgraph *g, size_t first, uint32_t *gradient)
 {
     memset(gradient, 0xff, g->count * sizeof *gradient);
@@ -741,9 +739,8 @@ static orr_code add_update(stg_tgraph *g, uint32_t param, uint32_t gradient, orr
     return ORR_OK;
 }
 
-/* merged: where the merged gradients begin, or 0 when a parameter's gradient is used as it
- * is.  That a merged gradient belongs to a parameter is forgotten afterwards: the files do not say
- * it. */
+/* merged: index of the first merged gradient, or 0 if gradients are used directly.  The link from a
+ * merged gradient to its parameter is cleared afterwards: the files do not have it. */
 static orr_code add_updates(stg_tgraph *g, uint32_t merged, orr_error *err)
 {
     const size_t count = g->count;
@@ -765,7 +762,7 @@ static orr_code add_updates(stg_tgraph *g, uint32_t merged, orr_error *err)
     return code;
 }
 
-/* ---- everything ---- */
+/* ---- the whole model ---- */
 
 static orr_code assemble_debug(stg_tgraph *g, stg_library *lib, orr_error *err)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - exact fractions.  Common factors are taken out before multiplying, so numbers grow no
- * further than the result needs; what still does not fit into 128 bits is refused. */
+/* expr.c - exact fractions, expressions in canonical form, and their parser.
+ *
+ * Fractions are reduced before multiplying, so numbers grow no larger than the result needs;
+ * whatever exceeds 128 bits is an error. */
 #include "expr.h"
 #include "base/text/text.h"
 
@@ -17,7 +19,7 @@ static orr__wide absolute(orr__wide v)
     return v < 0 ? -v : v;
 }
 
-/* Of numbers that are not negative; the narrow loop is the usual case and ten times faster. */
+/* gcd of nonnegative numbers; the 64-bit loop is the usual case and ten times faster. */
 static orr__wide common_factor(orr__wide a, orr__wide b)
 {
     while (b > UINT64_MAX || a > UINT64_MAX) {
@@ -39,7 +41,7 @@ static orr__wide common_factor(orr__wide a, orr__wide b)
 bool stg_ratio_make(orr__wide num, orr__wide den, stg_ratio *out)
 {
     if (den == 0 || num < -widest || den < -widest)
-        return false; /* the last two: the one number that has no positive twin */
+        return false; /* the last two: the minimum has no positive counterpart */
     const orr__wide g = common_factor(absolute(num), absolute(den));
     *out = (stg_ratio){den < 0 ? -num / g : num / g, absolute(den) / g};
     return true;
@@ -81,8 +83,8 @@ bool stg_ratio_power(stg_ratio a, int32_t exponent, stg_ratio *out)
     return true;
 }
 
-/* Long division until the quotient has 55 bits or more: 53 that count, one to round by, and one
- * that says whether anything is left. */
+/* Long division until the quotient has at least 55 bits: 53 for the significand, one to round by,
+ * and a sticky bit. */
 double stg_ratio_double(stg_ratio a)
 {
     enum { BITS = 53 };
@@ -111,15 +113,15 @@ double stg_ratio_double(stg_ratio a)
     return a.num < 0 ? -v : v;
 }
 
-/* Expressions in canonical form (STAGE's specification, section 2).
+/* Expressions in canonical form (stage.md 2).
  *
- * An expression is made in three steps: its terms are put down in any order, then sorted and equal
- * ones added up, then printed; the text decides whether it is new.  So equality is equality of
- * numbers, and whoever wants the text has it already.
+ * An expression is built in three steps: collect its terms in any order; sort them and add up equal
+ * ones; print it and look up the text.  So equality is equality of indices, and the text is always
+ * at hand.
  *
- * Order: factors of a term by name, sums behind symbols; terms of a sum so that the exponents, read
- * as a word over all factors that occur, go down. Cost: a model has about forty different extents;
- * nothing here is worth being clever about. */
+ * Order: factors of a term by name, sums after symbols; terms of a sum descending by their
+ * exponents, compared lexicographically over all factors.  Cost: irrelevant; a model has about
+ * forty different extents. */
 
 #define SUM_BIT 0x80000000u
 
@@ -217,7 +219,7 @@ static int compare_bases(const stg_algebra *a, uint32_t x, uint32_t y)
     return compare_texts(base_text(a, x), base_text(a, y));
 }
 
-/* Of two terms in the making: negative when x is printed before y, 0 when they may be added up. */
+/* Of two terms being built: negative if x is printed before y, 0 if they can be added. */
 static int compare_terms(const stg_algebra *a, const stg_term *x, const stg_term *y)
 {
     const stg_factor *f = a->new_factors + x->first, *g = a->new_factors + y->first;
@@ -233,14 +235,14 @@ static int compare_terms(const stg_algebra *a, const stg_term *x, const stg_term
     return 0;
 }
 
-/* ---- making an expression ---- */
+/* ---- building an expression ---- */
 
 static void begin(stg_algebra *a)
 {
     a->new_term_count = a->new_factor_count = 0;
 }
 
-/* A term without factors so far. */
+/* A new term without factors. */
 static stg_term *add_term(stg_algebra *a, stg_ratio by)
 {
     if (a->new_factor_count > UINT32_MAX / 2 ||
@@ -253,7 +255,7 @@ static stg_term *add_term(stg_algebra *a, stg_ratio by)
     return t;
 }
 
-/* One more factor of the last term; factors come in order. */
+/* Another factor of the last term; factors come in order. */
 static void add_factor(stg_algebra *a, uint32_t base, int64_t exponent)
 {
     if (exponent == 0)
@@ -311,8 +313,8 @@ static void print_factor(stg_algebra *a, const stg_factor *f)
         orr_buf_print(&a->text, "**%" PRId32, power);
 }
 
-/* The factors above the line (sign 1) or below it (-1), `number` before them unless it is 1; how
- * many. */
+/* The factors of the numerator (sign 1) or denominator (-1), preceded by `number` unless it is
+ * 1.  Returns how many were printed. */
 static size_t print_side(stg_algebra *a, const stg_term *t, int sign, uint64_t number)
 {
     size_t printed = 0;
@@ -372,7 +374,7 @@ static void print_terms(stg_algebra *a)
         fail(a, ORR__NO_ROOM);
 }
 
-/* ---- keeping it ---- */
+/* ---- storing it ---- */
 
 static uint64_t symbols_of(const stg_algebra *a)
 {
@@ -474,8 +476,8 @@ stg_expr stg_expr_sum(stg_algebra *a, const stg_expr *x, size_t count)
     return finish(a);
 }
 
-/* An expression as one term: its only one, or 1 times itself as a factor.  own: where that factor
- * lies. */
+/* An expression as a single term: its only one, or itself as a factor.  own: storage for that
+ * factor. */
 static stg_term as_term(const stg_algebra *a,
                         stg_expr x,
                         stg_factor *own,
@@ -492,7 +494,7 @@ static stg_term as_term(const stg_algebra *a,
     return (stg_term){.by = stg_ratio_of(1), .count = 1};
 }
 
-/* A number times one sum is spread over the terms of the sum. */
+/* A number times a sum is distributed over the terms of the sum. */
 static stg_expr finish_product(stg_algebra *a)
 {
     const stg_term *t = &a->new_terms[0];
@@ -505,7 +507,7 @@ static stg_expr finish_product(stg_algebra *a)
     const stg_expr inner = f.base & ~SUM_BIT;
     if (by.num == 1 && by.den == 1)
         return inner;
-    stg_expr_sum(a, &inner, 1); /* puts its terms down again */
+    stg_expr_sum(a, &inner, 1); /* collects its terms again */
     for (size_t i = 0; i < a->new_term_count; i++) {
         if (!stg_ratio_mul(a->new_terms[i].by, by, &a->new_terms[i].by))
             fail(a, ORR__TOO_LARGE);
@@ -560,7 +562,7 @@ stg_expr stg_expr_power(stg_algebra *a, stg_expr x, int32_t exponent)
     return finish_product(a);
 }
 
-/* ---- using one ---- */
+/* ---- substitution and evaluation ---- */
 
 static stg_expr replace_in_term(stg_algebra *a, stg_term t, uint32_t symbol, stg_expr by)
 {
@@ -629,9 +631,8 @@ bool stg_expr_value(
     return true;
 }
 
-/* Expressions as text: names, numbers, + - * / ** and parentheses, with Python's precedence.
- *
- * Recursion is as deep as the parentheses, and those are counted. */
+/* Parser: names, numbers, + - * / ** and parentheses, with Python's precedence.  Recursion depth is
+ * that of the parentheses, which is limited. */
 
 enum { DEPTH_MOST = 64, TERMS_MOST = 256, DIGITS_MOST = 18 };
 
@@ -679,7 +680,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Digits, perhaps with a point among them; zeros at the end of a fraction do not count. */
+/* Digits with an optional decimal point; trailing zeros of a fraction do not count. */
 static orr_code read_number(reader *r, stg_expr *out)
 {
     orr__wide num = 0, den = 1;
@@ -738,7 +739,7 @@ static orr_code read_primary(reader *r, stg_expr *out)
     return take(r, ")") ? ORR_OK : bad(r, "')'");
 }
 
-/* A whole number, with a sign if it likes: nothing else is an exponent. */
+/* An integer with an optional sign: nothing else is an exponent. */
 static orr_code read_exponent(reader *r, int32_t *out)
 {
     const bool is_negative = take(r, "-");
@@ -797,7 +798,7 @@ static orr_code read_product(reader *r, stg_expr *out)
     return code;
 }
 
-/* Terms are added up in batches: a long sum costs its length, not the square of it. */
+/* Terms are added in batches: a long sum takes linear, not quadratic time. */
 static orr_code read_sum(reader *r, stg_expr *out)
 {
     stg_expr parts[TERMS_MOST];

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.h - expressions over symbols, each kept once in one canonical form.
+/* expr.h - symbolic expressions, interned in canonical form.
  *
  *     stg_algebra a;
  *     stg_algebra_init(&a);
  *     stg_expr x;
  *     stg_expr_parse(&a, orr_str_of("(Head+2*Head)/tp"), &where, &x, &err);
  *     stg_expr_text(&a, x);                      // "3*Head/tp"
- *     x == stg_expr_mul(&a, ...)                  // equal expressions are the same number
+ *     x == stg_expr_mul(&a, ...)                  // equal expressions have equal indices
  *     stg_algebra_fini(&a);
  *
  * The canonical form: a sum of terms; a term is a fraction times powers of symbols times powers of
- * sums.  A sum that is multiplied by something other than a number is kept as a factor; a number
- * times a sum is spread over its terms.  Building never reports: the first failure (memory, a
- * number past 64 bits, a division by zero) is kept in `fault`, everything after it gives 0, and
- * stg_algebra_check says it once. */
+ * sums.  A sum multiplied by anything but a number remains a factor; a number times a sum is
+ * distributed over its terms.  Building never fails directly: the first error (memory, overflow,
+ * division by zero) is kept in `fault`, all later results are 0, and stg_algebra_check() reports it
+ * once. */
 #ifndef ORR_SYMBOLIC_EXPR_H
 #define ORR_SYMBOLIC_EXPR_H
 
@@ -24,10 +24,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* ---- exact fractions of 128-bit integers, and the double nearest to one ----
+/* ---- exact fractions of 128-bit integers ----
  *
- * Sizes of tensors are products and quotients of a dozen integers.  They are computed exactly and
- * rounded once, so that 10 / 3 * 3 is 10.  Everything here fails (false) instead of overflowing. */
+ * Tensor sizes are products and quotients of a dozen integers.  They are computed exactly and
+ * rounded once, so that 10 / 3 * 3 is 10.  All functions return false instead of overflowing. */
 
 __extension__ typedef __int128 orr__wide;
 
@@ -44,18 +44,18 @@ static inline stg_ratio stg_ratio_of(int64_t v)
 bool stg_ratio_make(orr__wide num, orr__wide den, stg_ratio *out); /* false: den is 0 */
 bool stg_ratio_add(stg_ratio a, stg_ratio b, stg_ratio *out);
 bool stg_ratio_mul(stg_ratio a, stg_ratio b, stg_ratio *out);
-/* exponent may be negative; false when it is and a is 0. */
+/* exponent may be negative; false if it is and a is 0. */
 bool stg_ratio_power(stg_ratio a, int32_t exponent, stg_ratio *out);
-double stg_ratio_double(stg_ratio a); /* to nearest, ties to even */
+double stg_ratio_double(stg_ratio a); /* round to nearest, ties to even */
 
-typedef uint32_t stg_expr; /* equal expressions have equal numbers */
+typedef uint32_t stg_expr; /* equal expressions have equal indices */
 
 enum {
     ORR__ZERO = 0,
     ORR__ONE = 1,
-    ORR__SYMBOLS_MOST = 64,     /* a set of symbols is one word */
-    ORR__EXPONENT_MOST = 64,    /* nothing real comes near it */
-    ORR__EXPR_TEXT_MOST = 4096, /* of an expression that is read */
+    ORR__SYMBOLS_MOST = 64,     /* a set of symbols is one 64-bit word */
+    ORR__EXPONENT_MOST = 64,    /* far beyond real templates */
+    ORR__EXPR_TEXT_MOST = 4096, /* of an expression that is parsed */
 };
 
 typedef enum stg_fault {
@@ -66,7 +66,7 @@ typedef enum stg_fault {
     ORR__MANY_SYMBOLS
 } stg_fault;
 
-/* A symbol, or with the top bit an expression, to a power. */
+/* A power of a symbol or, with the top bit set, of an expression. */
 typedef struct stg_factor {
     uint32_t base;
     int32_t exponent;
@@ -74,7 +74,7 @@ typedef struct stg_factor {
 
 typedef struct stg_term {
     stg_ratio by;
-    uint32_t first, count; /* its factors: symbols in the order of their names, then sums */
+    uint32_t first, count; /* its factors: symbols by name, then sums */
 } stg_term;
 
 typedef struct stg_sum {
@@ -91,7 +91,7 @@ typedef struct stg_algebra {
     size_t term_count, term_room;
     stg_factor *factors;
     size_t factor_count, factor_room;
-    stg_term *new_terms; /* the expression being made; its factors */
+    stg_term *new_terms; /* the expression being built; its factors */
     size_t new_term_count, new_term_room;
     stg_factor *new_factors;
     size_t new_factor_count, new_factor_room;
@@ -99,16 +99,16 @@ typedef struct stg_algebra {
     stg_fault fault;
 } stg_algebra;
 
-bool stg_algebra_init(stg_algebra *a); /* false: out of memory; fini is due either way */
+bool stg_algebra_init(stg_algebra *a); /* false: out of memory; call fini either way */
 void stg_algebra_fini(stg_algebra *a);
-/* ORR_OK, or what went wrong since init.  where may be NULL; what: "x1_shape of y", for the
- * message. */
+/* ORR_OK, or the first error since init.  where may be NULL; what: context for the message, such as
+ * "x1_shape of y". */
 orr_code stg_algebra_check(const stg_algebra *a,
                            const orr_where *where,
                            const char *what,
                            orr_error *err) ORR_MUST_CHECK;
 
-uint32_t stg_symbol(stg_algebra *a, orr_str name); /* its number, below ORR__SYMBOLS_MOST */
+uint32_t stg_symbol(stg_algebra *a, orr_str name); /* its index, below ORR__SYMBOLS_MOST */
 orr_str stg_symbol_name(const stg_algebra *a, uint32_t symbol);
 uint32_t stg_symbol_count(const stg_algebra *a);
 
@@ -116,7 +116,7 @@ stg_expr stg_expr_symbol(stg_algebra *a, uint32_t symbol);
 stg_expr stg_expr_sum(stg_algebra *a, const stg_expr *x, size_t count);
 stg_expr stg_expr_mul(stg_algebra *a, stg_expr x, stg_expr y);
 stg_expr stg_expr_power(stg_algebra *a, stg_expr x, int32_t exponent);
-/* Every occurrence of a symbol replaced. */
+/* Replace every occurrence of a symbol. */
 stg_expr stg_expr_replace(stg_algebra *a, stg_expr x, uint32_t symbol, stg_expr by);
 
 static inline uint64_t stg_expr_uses(const stg_algebra *a, stg_expr x)
@@ -129,12 +129,11 @@ static inline orr_str stg_expr_text(const stg_algebra *a, stg_expr x)
     return orr_intern_get(a->texts, x);
 }
 
-/* The exact value; values[s] is that of symbol s, of which there are value_count.  False: too
- * large, or a division by zero. */
+/* The exact value; values[s] is that of symbol s.  False: overflow or division by zero. */
 bool stg_expr_value(
     const stg_algebra *a, stg_expr x, const int64_t *values, size_t value_count, stg_ratio *out);
 
-/* Read one: names, numbers, + - * / ** and parentheses. */
+/* Parse names, numbers, + - * / ** and parentheses. */
 orr_code stg_expr_parse(stg_algebra *a,
                         orr_str text,
                         const orr_where *where,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph_file.c - a tensor graph as a pair of files, the form modules come in
+/* graph_file.c - write a tensor graph as a pair of files, the format of modules
  * (docs/format/template.md).
  *
- * What is written can be read back, and is what the reference writes up to the spelling of numbers:
- * there, going through tables turns some 5 into 5.0 and some 1 into 1.00000000000000. */
+ * The output can be read back and equals the reference's except for the spelling of numbers: there,
+ * data frames turn some 5 into 5.0 and some 1 into 1.00000000000000. */
 #include "stage_impl.h"
 
 #include "base/formats/json.h"
@@ -35,7 +35,7 @@ static bool needs_quotes(const orr_buf *cell)
     return false;
 }
 
-/* The cell that was put together, between quotes if it must be; then the next one begins. */
+/* End the current cell, quoted if necessary, and start the next. */
 static void end_cell(writer *w, char after)
 {
     if (needs_quotes(&w->cell)) {
@@ -54,8 +54,7 @@ static void end_cell(writer *w, char after)
     w->cell.len = 0;
 }
 
-/* An operand of another pipeline stage has become a shadow by now: here the tensor itself
- * stands. */
+/* Operands of other pipeline stages have been replaced by shadows; write the original tensor. */
 static void put_id(writer *w, uint32_t tensor)
 {
     if (tensor == ORR__NONE)
@@ -125,7 +124,7 @@ static void put_table(writer *w)
     }
 }
 
-/* ---- the other file ---- */
+/* ---- the JSON file ---- */
 
 static void put_summary(writer *w)
 {

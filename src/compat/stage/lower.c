@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.c - the nodes of a pipeline stage, their ids and dependencies (specification, sections 9
- * and 11).
+/* lower.c - the nodes of a pipeline stage, their ids and dependencies (stage.md 9 and 11).
  *
  * A tensor becomes a compute node, the collectives on its first operand, those on its second, and
- * what is sent or received of it; this is also the order in the file.  Ids count compute nodes and
- * collectives through all stages first, messages afterwards, so everything is numbered before the
- * first plan is made. Cost: a few table look-ups for each node. */
+ * its messages, which is also their order in the file.  Ids count the compute nodes and collectives
+ * of all stages first, then messages, so everything is numbered before the first plan is
+ * made.  Cost: a few table lookups per node. */
 #include "lower.h"
 #include "base/text/text.h"
 
@@ -57,7 +56,7 @@ static orr_code number_tensor(stg_lowering *l, uint32_t tensor, uint64_t *next, 
     return ORR_OK;
 }
 
-/* What a tensor sends, as a list in the order of pairs: filled from behind. */
+/* The sends of each tensor, as a list in the order of pairs: built back to front. */
 static void list_pairs(stg_lowering *l)
 {
     const stg_pipeline *p = l->pipeline;
@@ -108,9 +107,8 @@ void stg_plan_fini(stg_plan *p)
     *p = (stg_plan){0};
 }
 
-/* The list of a node may not be the last one: then it moves to the end, with room for as many
- * again.  Lists of nodes that go are copied, and a template can make that explode: hence a
- * limit. */
+/* A list that is not the last one is moved to the end, with twice the room.  The lists of dropped
+ * nodes are copied to their children, which a template can make explode: hence the limits. */
 bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on)
 {
     enum { LIST_MOST = 1 << 20, ALL_MOST = 1 << 30 };
@@ -183,7 +181,7 @@ static bool add_tensor(stg_plan *p, stg_lowering *l, uint32_t tensor)
 
 /* ---- dependencies ---- */
 
-/* The node whose end means that the tensor is complete. */
+/* The node whose end completes the tensor. */
 static uint32_t result_of(const stg_lowering *l, uint32_t tensor)
 {
     return l->node[tensor] + (l->graph->tensors[tensor].op == ORR__OP_S);
@@ -221,15 +219,15 @@ orr_code stg_plan_make(stg_plan *p, stg_lowering *l, uint32_t stage, orr_error *
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-/* Two switches of the reference: micro-batches as clones of nodes, and merged collectives
- * (specification, section 15). */
+/* Two options of the reference: micro-batches as clones of nodes, and merged collectives (stage.md
+ * 15). */
 
 enum { CLONE_IDS = 1000000000 };
 
 /* ---- clones ---- */
 
-/* Where clones go: those of node n, the nodes of its tensor being width[n], at base[n] + clone *
- * width[n]. */
+/* Position of clones: clone c of node n is at base[n] + c * width[n], where width[n] is the number
+ * of nodes of n's tensor. */
 typedef struct places {
     uint32_t *base, *width;
 } places;
@@ -267,7 +265,7 @@ static bool clone_node(
     return true;
 }
 
-/* The nodes of one tensor, for one micro-batch after the other; then those of the next. */
+/* The nodes of a tensor for all micro-batches, then those of the next tensor. */
 static bool clone_all(stg_plan *to, const stg_plan *from, uint64_t count, orr_arena *arena)
 {
     const places at = {orr_arena_new(arena, from->count + 1, uint32_t),
@@ -309,7 +307,7 @@ static bool is_collective(const stg_plan_node *n)
     return n->kind == ORR__COLL_A || n->kind == ORR__COLL_B;
 }
 
-/* Parents once each, in order of first occurrence. */
+/* Remove duplicate parents, keeping first occurrences. */
 static void drop_repeated(stg_plan *p, uint32_t *seen)
 {
     for (size_t i = 0; i < p->count; i++) {
@@ -335,8 +333,8 @@ static bool has_dep(const stg_plan *p, uint32_t node, uint32_t dep)
     return false;
 }
 
-/* Node i inherits the parents of its parents of the same kind, which go.  Only the parents it had
- * at first are looked at. */
+/* Node i inherits the parents of its parents of the same kind, which are dropped.  Inherited
+ * parents are not examined again. */
 static bool inherit(stg_plan *p, uint32_t i)
 {
     const uint32_t first = p->nodes[i].dep_count;
@@ -355,7 +353,7 @@ static bool inherit(stg_plan *p, uint32_t i)
     return true;
 }
 
-/* Nodes that are gone leave no trace, not even with their other children. */
+/* Dropped nodes disappear from all dependencies, including those of their other children. */
 static void forget_gone(stg_plan *p, uint32_t *moved)
 {
     uint32_t kept = 0;
@@ -394,16 +392,17 @@ orr_code stg_plan_merge(stg_plan *p, orr_error *err)
     return ok ? ORR_OK : orr_no_memory(err);
 }
 
-/* Collectives out of layouts (specification, section 10).
+/* Collectives from layouts (stage.md 10).
  *
  *     needed \ made     the same everywhere   divided       part of a sum
  *     the same          -                     all-gather    all-reduce
  *     divided           - (a slice)           all-to-all *  reduce-scatter
- *     part of a sum     impossible            impossible    -          * unless along the same extent
+ *     part of a sum     impossible            impossible    -
  *
- * Each axis of more than one rank is looked at on its own, in the order dp, tp, cp, ep; those that
- * need a collective form a chain in that order.  Pairs of layouts come again and again and are
- * looked up. */
+ * (* unless along the same extent.)
+ *
+ * Each axis of more than one rank is examined separately, in the order dp, tp, cp, ep; those that
+ * need a collective form a chain in that order.  Pairs of layouts recur, so results are cached. */
 
 static const char *const axis_names[ORR__AXES] = {"dp", "tp", "cp", "ep"};
 
@@ -426,7 +425,7 @@ void stg_infer_fini(stg_infer *f)
     orr_free(f->chains);
 }
 
-/* How a layout uses an axis; *extent is the divided extent with all other axes taken out of it. */
+/* How a layout uses an axis; *extent is the divided extent without the other axes. */
 static state state_of(const stg_infer *f, stg_layout l, int axis, stg_expr *extent)
 {
     const stg_layout_row row = f->space->layouts[l];
@@ -487,8 +486,7 @@ static orr_code compare(stg_infer *f,
     return stg_algebra_check(&f->space->algebra, NULL, label, err);
 }
 
-/* The collectives between the two layouts, as a number: chain 0 has none.  label: whose operand it
- * is. */
+/* The chain of collectives between two layouts; chain 0 is empty.  label: whose operand it is. */
 static orr_code stg_infer_chain(stg_infer *f,
                                 stg_layout made,
                                 stg_layout needed,
@@ -514,8 +512,8 @@ static orr_code stg_infer_chain(stg_infer *f,
     return orr_map_put(f->known, key, *out, NULL) ? ORR_OK : orr_no_memory(err);
 }
 
-/* Numbers for symbols.  There are about forty different expressions in a model, each asked for
- * thousands of times, so every one is computed once. */
+/* Values of symbols.  A model has about forty different expressions, each needed thousands of
+ * times, so values are cached. */
 
 static void set(stg_measure *m, const char *name, uint64_t value)
 {
@@ -594,19 +592,19 @@ orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error
     return code ? code : stg_measure_expr(m, size, out, err);
 }
 
-/* Takes out compute nodes without work (specification, section 12).
+/* Drop compute nodes without work (stage.md 12).
  *
- * The reference goes over the empty nodes in rounds.  In a round it takes them in file order; one
- * that depends on another empty node of the round waits for the next, any other hands its parents
- * to its children and goes. The order decides in which order parents stand in the files, so it is
- * kept, but not the rounds: what a node hands on is never empty (it would have waited), so the
- * children of an empty node and its empty parents are the same from beginning to end, and the round
- * a node goes in follows from those of its empty parents:
+ * The reference processes empty nodes in rounds, each in file order: a node that depends on another
+ * empty node of the round is postponed to the next; any other passes its parents to its children
+ * and is dropped.  This determines the order of parents in the files, so the order is kept, but not
+ * the rounds: the parents a node passes on are never empty (it would have been postponed), so the
+ * children and the empty parents of an empty node never change, and its round follows from those of
+ * its empty parents:
  *
- *     round(n) = max over empty parents p of: round(p) if p comes first in the file, else round(p) + 1
+ *     round(n) = max over empty parents p: round(p) if p precedes n in the file, else round(p) + 1
  *
- * Cost: one pass over the dependencies and a sort of the empty nodes, however long their chains
- * are. */
+ * Cost: one pass over the dependencies and a sort of the empty nodes, whatever the length of their
+ * chains. */
 
 typedef struct leaving {
     uint32_t node, round;
@@ -616,7 +614,7 @@ typedef struct clearing {
     stg_plan *p;
     bool *is_empty;
     uint32_t *first, *child; /* children of empty nodes: one entry per dependency */
-    uint32_t *waits;         /* how many empty parents are without a round */
+    uint32_t *waits;         /* number of empty parents without a round */
     leaving *order;
     size_t count;
 } clearing;
@@ -639,7 +637,7 @@ static orr_code find_empty(clearing *c, stg_lowering *l, orr_error *err)
     return ORR_OK;
 }
 
-/* Children of each empty node, and the empty parents of each node. */
+/* The children of each empty node, and the number of empty parents of each node. */
 static bool list_children(clearing *c, orr_arena *arena)
 {
     const stg_plan *p = c->p;
@@ -669,7 +667,7 @@ static bool list_children(clearing *c, orr_arena *arena)
     return true;
 }
 
-/* The rounds, parents before children.  False: some empty nodes wait for each other. */
+/* Rounds in topological order.  False: a cycle of empty nodes. */
 static bool find_rounds(clearing *c, uint32_t *round)
 {
     size_t ready = 0;
@@ -702,7 +700,7 @@ static int compare_leaving(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-/* One entry for n goes, n's parents come behind all the others. */
+/* Remove one entry for n; n's parents are appended. */
 static bool hand_over(stg_plan *p, uint32_t n, uint32_t child)
 {
     stg_plan_node *c = &p->nodes[child];
@@ -734,7 +732,7 @@ static bool take_out(clearing *c)
     return true;
 }
 
-/* Indices again without gaps. */
+/* Renumber without gaps. */
 static void close_gaps(stg_plan *p, uint32_t *moved)
 {
     uint32_t kept = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lower.h - from tensors to nodes: compute, collectives, messages, and what each depends on.
+/* lower.h - from tensors to nodes: compute, collectives, messages and their dependencies.
  *
- *     measure  symbols get numbers
- *     infer    collectives follow from how an operand lies and how it is needed
+ *     measure  values of symbols
+ *     infer    collectives from the layout an operand has and the one it needs
  *     plan     the nodes of one pipeline stage, in file order, with dependencies as indices
  *
- * A plan is made in steps: all nodes; compute nodes without work taken out; then, when asked for,
- * clones for further micro-batches and the merging of collectives. */
+ * A plan is made in steps: create all nodes; drop compute nodes without work; optionally clone them
+ * for further micro-batches and merge collectives. */
 #ifndef ORR_SYMBOLIC_LOWER_H
 #define ORR_SYMBOLIC_LOWER_H
 
@@ -14,15 +14,16 @@
 
 #include "tensor.h"
 
-/* ---- ranks and communicator groups as places in a grid; all closed forms, no searching ---- */
+/* ---- ranks and groups as coordinates of a grid; all closed forms ---- */
 
 typedef enum stg_axis { ORR__DP, ORR__TP, ORR__CP, ORR__EP, ORR__AXES } stg_axis;
 
 typedef struct stg_grid {
-    uint32_t stages, per_stage; /* ranks of one stage */
-    uint32_t axes;              /* those that have groups: the first three, or all */
+    uint32_t stages, per_stage; /* number of stages; ranks per stage */
+    uint32_t axes;              /* those with groups: the first three, or all */
     uint32_t degree[ORR__AXES];
-    uint32_t first_group[ORR__AXES + 1]; /* number of an axis' first group; the last: one too far */
+    uint32_t first_group[ORR__AXES + 1]; /* first group of each axis; the last entry: one past the
+                                          * last group */
 } stg_grid;
 
 typedef struct stg_spot {
@@ -32,14 +33,14 @@ typedef struct stg_spot {
 stg_grid stg_grid_of(const orr_stage_options *opt);
 stg_spot stg_grid_spot(const stg_grid *g, uint32_t rank);
 uint32_t stg_grid_rank(const stg_grid *g, const stg_spot *spot);
-/* The group along an axis that a spot is in. */
+/* The group of a rank along an axis. */
 uint32_t stg_grid_group(const stg_grid *g, const stg_spot *spot, stg_axis axis);
-/* The first member of a group; the others are `*stride` further each, `*count` in all. */
+/* The first member of a group; the others follow at *stride, *count in total. */
 uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, uint32_t *stride);
 
-/* ---- which tensors belong to which pipeline stage, and what passes between ---- */
+/* ---- the tensors of each pipeline stage, and messages between stages ---- */
 
-/* A tensor of one stage that another stage needs: there a shadow of it stands in. */
+/* A tensor of one stage that another one needs; a shadow represents it there. */
 typedef struct stg_pair {
     uint32_t remote, shadow;
     uint32_t from, to; /* stages */
@@ -53,7 +54,7 @@ typedef struct stg_pipe {
 typedef struct stg_pipeline {
     stg_pipe *pipes;
     uint32_t pipe_count;
-    stg_pair *pairs; /* by receiving stage, then first use */
+    stg_pair *pairs; /* by receiving stage, then by first use */
     size_t pair_count, pair_room;
 } stg_pipeline;
 
@@ -63,13 +64,13 @@ typedef struct stg_measure {
     stg_space *space;
     int64_t values[ORR__SYMBOLS_MOST];
     uint64_t known; /* bit s: symbol s has a value */
-    double *memo;   /* by expression; NaN: not computed */
+    double *memo;   /* per expression; NaN: not computed yet */
     size_t memo_room;
 } stg_measure;
 
 void stg_measure_init(stg_measure *m, stg_space *s, const orr_stage_options *opt);
 void stg_measure_fini(stg_measure *m);
-/* The value of an expression: exact, then rounded once. */
+/* Evaluated exactly, rounded once. */
 orr_code stg_measure_expr(stg_measure *m, stg_expr x, double *out, orr_error *err) ORR_MUST_CHECK;
 orr_code stg_measure_layout(stg_measure *m, stg_layout l, double *out, orr_error *err)
     ORR_MUST_CHECK;
@@ -108,8 +109,8 @@ typedef struct stg_plan_node {
     uint64_t id;
     uint32_t tensor;
     uint32_t peer;                     /* of a message: the other stage */
-    uint32_t dep, dep_count, dep_room; /* in the plan's deps: indices of nodes, repetitions kept */
-    uint32_t clone;                    /* which micro-batch it was cloned for; 0: none */
+    uint32_t dep, dep_count, dep_room; /* slice of the plan's deps: node indices, may repeat */
+    uint32_t clone;                    /* micro-batch it was cloned for; 0: original */
     uint64_t tag;
     uint8_t kind, collective, axis;
     bool is_gone;
@@ -120,10 +121,10 @@ typedef struct stg_plan {
     size_t count, room;
     uint32_t *deps;
     size_t dep_count, dep_room;
-    bool is_full; /* a list of dependencies is longer than any sensible graph's */
+    bool is_full; /* a dependency list exceeds the limit */
 } stg_plan;
 
-/* What the plans of all stages have in common. */
+/* Shared by the plans of all stages. */
 typedef struct stg_lowering {
     stg_tgraph *graph;
     const stg_pipeline *pipeline;
@@ -139,20 +140,20 @@ typedef struct stg_lowering {
     orr_arena *arena;
 } stg_lowering;
 
-/* Numbers all nodes.  fini is due also after a failure. */
+/* Number all nodes.  Call fini also after a failure. */
 orr_code stg_lowering_init(stg_lowering *l, orr_error *err) ORR_MUST_CHECK;
 void stg_lowering_fini(stg_lowering *l);
 
 orr_code stg_plan_make(stg_plan *p, stg_lowering *l, uint32_t stage, orr_error *err) ORR_MUST_CHECK;
 void stg_plan_fini(stg_plan *p);
-/* Compute nodes without operations go; their children take over their parents. */
+/* Drop compute nodes without operations; their children inherit their parents. */
 orr_code stg_plan_drop_empty(stg_plan *p, stg_lowering *l, orr_error *err) ORR_MUST_CHECK;
-/* All nodes again for micro-batches 1 to count - 1. */
+/* Repeat all nodes for micro-batches 1 to count - 1. */
 orr_code stg_plan_clone(stg_plan *p, uint64_t count, orr_error *err) ORR_MUST_CHECK;
-/* A collective that another of its kind follows goes. */
+/* Drop collectives that are followed by another of the same kind. */
 orr_code stg_plan_merge(stg_plan *p, orr_error *err) ORR_MUST_CHECK;
 
-/* One more dependency of a node.  False: out of memory, or is_full. */
+/* Add a dependency.  False: out of memory, or is_full. */
 bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on);
 
 #endif

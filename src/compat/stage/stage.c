@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage.c - numbers of ranks and groups (specification, sections 7 and 8).
+/* stage.c - ranks and groups, pipeline stages, layouts, and the whole job.  First: numbers of ranks
+ * and groups (stage.md 7 and 8).
  *
  * A rank is (stage, ep, cp, tp, dp) with dp fastest.  The groups of an axis are numbered by (stage,
- * the other axes in the order dp, tp, cp, ep) with the last one fastest, those of dp first, then
- * tp, cp, ep; 1 is the first number. */
+ * the other axes in the order dp, tp, cp, ep) with the last one fastest; axes in the order dp, tp,
+ * cp, ep, starting at 1. */
 #include "base/text/text.h"
 #include "lower.h"
 #include "stage_impl.h"
@@ -81,11 +82,10 @@ uint32_t stg_grid_members(const stg_grid *g, uint32_t group, uint32_t *count, ui
     return stg_grid_rank(g, &s);
 }
 
-/* Cuts the tensor graph into pipeline stages (specification, section 6).
+/* Split the tensor graph into pipeline stages (stage.md 6).
  *
- * A stage is its layers; an operand that lives elsewhere is replaced by a shadow, one for each
- * remote tensor and stage, which becomes a receive here and a send there.  Cost: one pass over all
- * tensors. */
+ * An operand of another stage is replaced by a shadow, one per remote tensor and stage, which
+ * becomes a receive here and a send there.  Cost: one pass over all tensors. */
 
 static void stg_pipeline_fini(stg_pipeline *p)
 {
@@ -95,8 +95,8 @@ static void stg_pipeline_fini(stg_pipeline *p)
     orr_free(p->pairs);
 }
 
-/* The first stages get a layer more when they do not come out even.  What is after the last layer
- * belongs to stage (layers - 1) mod stages, which is the last one only when they do: the
+/* If layers do not divide evenly, the first stages get one more.  What follows the last layer
+ * belongs to stage (layers - 1) mod stages, which is the last stage only if they do: the
  * reference's rule, unless precision is mixed. */
 static uint32_t stage_of(int32_t place, const orr_stage_options *opt)
 {
@@ -114,9 +114,9 @@ typedef struct splitting {
     stg_pipeline *p;
     stg_tgraph *g;
     uint32_t *home;   /* stage of a tensor */
-    uint32_t *shadow; /* of a remote tensor in the stage being cut */
+    uint32_t *shadow; /* of a remote tensor in the current stage */
     uint32_t stage;
-    stg_word old_prefix, new_prefix; /* the last one that got "shadow_" in front */
+    stg_word old_prefix, new_prefix; /* the last prefix that got "shadow_" prepended */
 } splitting;
 
 static void put(splitting *s, uint32_t stage, uint32_t tensor)
@@ -155,7 +155,7 @@ static orr_code add_shadow(splitting *s, uint32_t remote, uint32_t *out, orr_err
                : orr_no_memory(err);
 }
 
-/* The operand as this stage sees it. */
+/* Replace an operand by its shadow if it is remote. */
 static orr_code localise(splitting *s, uint32_t tensor, bool is_second, orr_error *err)
 {
     const uint32_t x = is_second ? s->g->tensors[tensor].b : s->g->tensors[tensor].a;
@@ -204,7 +204,7 @@ static orr_code cut_stage(splitting *s, orr_error *err)
     return code ? code : stg_space_check(s->g->space, err);
 }
 
-/* Adds the shadows to the graph.  fini is due also after a failure. */
+/* Add the shadows to the graph.  Call fini also after a failure. */
 static orr_code stg_pipeline_split(stg_pipeline *p,
                                    stg_tgraph *g,
                                    const orr_stage_options *opt,
@@ -233,10 +233,10 @@ static orr_code stg_pipeline_split(stg_pipeline *p,
     return code;
 }
 
-/* Words and layouts, each kept once.
+/* Interned words and layouts.
  *
- * A layout is found by its content: the numbers of its extents, as bytes.  What is asked of a
- * layout over and over (its size, its text) is computed the first time. */
+ * A layout is identified by its contents, the indices of its extents as bytes.  What is needed
+ * often (size, text) is cached. */
 
 bool stg_space_init(stg_space *s)
 {
@@ -248,7 +248,7 @@ bool stg_space_init(stg_space *s)
     s->ops = orr_map_create(256);
     if (!ok || !s->words || !s->layout_keys || !s->made || !s->ops)
         return false;
-    /* Number 0 is always there, so that what a failed call gives can be looked at. */
+    /* Index 0 always exists, so that the result of a failed call can be used. */
     return stg_word_of(s, orr_str_of("")) == ORR__EMPTY && stg_layout_line(s, ORR__ONE) == 0 &&
            !s->algebra.fault;
 }
@@ -404,7 +404,7 @@ orr_str stg_layout_hidden_text(stg_space *s, stg_layout l)
     return print_extents(s, row->first + row->shape_count, row->hidden_count);
 }
 
-/* Expressions between commas; an empty text has none. */
+/* Comma-separated expressions; none in an empty string. */
 static orr_code parse_list(stg_space *s,
                            orr_str text,
                            const orr_where *where,
@@ -450,10 +450,9 @@ orr_code stg_layout_parse(stg_space *s,
     return stg_algebra_check(&s->algebra, where, "layout", err);
 }
 
-/* A job from options: assemble, split, number, plan.
+/* From options to a job: assemble, split, number, plan.
  *
- * Everything that can be wrong with options or templates is found here, before anything is
- * written. */
+ * All errors of options and templates are found here, before anything is written. */
 
 static const char *const model_names[ORR_STAGE_MODELS] = {"dense", "llama", "gpt", "moe", "debug"};
 
@@ -497,7 +496,7 @@ orr_stage_options orr_stage_defaults(void)
     };
 }
 
-/* ---- options that cannot be ---- */
+/* ---- invalid options ---- */
 
 static orr_code check_numbers(const orr_stage_options *o, orr_error *err)
 {

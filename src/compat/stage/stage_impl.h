@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_impl.h - a job that has been computed, and what its writers share. */
+/* stage_impl.h - a computed job, shared by its writers. */
 #ifndef ORR_SYMBOLIC_STAGE_IMPL_H
 #define ORR_SYMBOLIC_STAGE_IMPL_H
 
@@ -10,7 +10,7 @@
 
 /* ---- from modules to the tensor graph of a whole training step ---- */
 
-/* All of it, up to the point where pipeline stages part.  g: a graph of no tensors so far. */
+/* Everything before the split into pipeline stages.  g: an empty graph. */
 orr_code stg_assemble_model(stg_tgraph *g,
                             stg_library *lib,
                             const orr_stage_options *opt,
@@ -26,9 +26,9 @@ struct orr_stage {
     stg_measure measure;
     stg_infer infer;
     stg_lowering lowering;
-    stg_plan *plans; /* one a pipeline stage */
+    stg_plan *plans; /* one per pipeline stage */
     orr_stage_memory *memory;
-    bool hides_sizes; /* weights are divided over more than one rank: section 13 */
+    bool hides_sizes; /* weights are divided over more than one rank (stage.md 13) */
 };
 
 /* ---- stage_write.c ---- */

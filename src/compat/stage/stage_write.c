@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stage_write.c - names and sizes of tensors as they stand in inputs, outputs and the memory report
- * (specification, sections 13 and 16).
+/* stage_write.c - the output: names and sizes of tensors, the memory report, traces and
+ * JSON.  First: tensors in inputs, outputs and the memory report (stage.md 13 and 16).
  *
- * Both ask what a tensor is by its name.  The names that count are the same in every layer and
- * micro-batch. */
+ * Both classify a tensor by its name, which is the same in every layer and micro-batch. */
 #include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/text/number.h"
@@ -20,7 +19,7 @@
 
 static orr_code stg_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *err);
 
-/* ---- what a name says ---- */
+/* ---- classification by name ---- */
 
 static bool contains_in_any_case(orr_str name, const char *part)
 {
@@ -35,7 +34,7 @@ static bool contains_in_any_case(orr_str name, const char *part)
     return false;
 }
 
-/* The last part of its name begins with a d. */
+/* The last component of its name begins with d. */
 static bool is_gradient_by_name(orr_str name)
 {
     const char *dot = name.len ? memrchr(name.ptr, '.', name.len) : NULL;
@@ -50,7 +49,7 @@ static bool is_assembled(orr_str name)
 
 /* ---- texts ---- */
 
-/* The tensor that stands in a list of inputs or outputs for this one. */
+/* The tensor that represents this one in lists of inputs and outputs. */
 static uint32_t stg_io_tensor(const orr_stage *job, uint32_t tensor)
 {
     const stg_tensor *t = &job->graph.tensors[tensor];
@@ -81,7 +80,6 @@ static orr_code stg_io_text(orr_stage *job, uint32_t tensor, orr_buf *to, orr_er
     return ORR_OK;
 }
 
-/* The name of a node. */
 static void stg_node_text(const orr_stage *job, const stg_plan_node *n, orr_buf *to)
 {
     static const char *const ends[] = {[ORR__COMP] = "_COMP",
@@ -100,7 +98,7 @@ static void stg_node_text(const orr_stage *job, const stg_plan_node *n, orr_buf 
 
 /* ---- sizes ---- */
 
-/* Towards zero, as an integer field of a file. */
+/* Truncated, as an integer field of a file. */
 static orr_code stg_whole(double v, int64_t *out, orr_error *err)
 {
     if (!(v < 9223372036854774784.0 && v > -9223372036854774784.0))
@@ -116,13 +114,13 @@ static orr_code size_of(orr_stage *job, uint32_t tensor, double *out, orr_error 
     return code ? code : stg_measure_layout(&job->measure, made, out, err);
 }
 
-/* A size keeps its nature: the reference prints some as whole numbers and some as floating ones. */
+/* The reference prints some sizes as integers and some as floats. */
 typedef struct stg_size {
     double value;
     bool is_whole;
 } stg_size;
 
-/* With mixed precision: 2 bytes per element, 6 of a parameter and 4 more for its optimizer. */
+/* Mixed precision: 2 bytes per element, 6 of a parameter, and 4 more for its optimizer. */
 static stg_size io_bytes(const orr_stage *job, const stg_tensor *t, double elements)
 {
     if (!job->opt.mixed_precision || elements == 0)
@@ -152,7 +150,6 @@ static orr_code stg_io_size(orr_stage *job, uint32_t tensor, stg_size *out, orr_
     return code;
 }
 
-/* "name@revision" and the shape. */
 static void stg_size_print(orr_buf *to, stg_size size)
 {
     char text[ORR_NUMBER_ROOM];
@@ -162,7 +159,7 @@ static void stg_size_print(orr_buf *to, stg_size size)
         orr_buf_add(to, text, orr_double_text(size.value, text));
 }
 
-/* The operand a collective works on, and the layout it brings it to. */
+/* The operand of a collective, and the layout it is brought to. */
 static uint32_t stg_operand_of(const orr_stage *job, const stg_plan_node *n, stg_layout *needed)
 {
     const stg_tensor *t = &job->graph.tensors[n->tensor];
@@ -190,7 +187,7 @@ static orr_code count_memory(orr_stage *job, uint32_t tensor, orr_stage_memory *
     const bool is_sharded = t->grad_of != ORR__NONE && orr_str_has(name, "_sharded_grad");
     if (!is_sharded && (contains_in_any_case(name, "_backward") || is_gradient_by_name(name)))
         return ORR_OK;
-    /* Here, as in a list of outputs, an I stands for what it takes its value from. */
+    /* An I counts as its source, as in a list of outputs. */
     code = stg_io_size(job, stg_io_tensor(job, tensor), &bytes, err);
     if (!code)
         *(is_sharded ? &m->gradients : &m->activations) += bytes.value;
@@ -238,14 +235,14 @@ char *orr_stage_memory_line(const orr_stage *job, uint32_t rank, char *out, size
     return out;
 }
 
-/* One file a rank, under names the user chose.
+/* One file per rank, with names chosen by the user.
  *
- * Bodies are encoded once for each pipeline stage; a rank's file is its body with the holes filled,
- * copied together in memory that is used again, on all cores. */
+ * Bodies are encoded once per pipeline stage; a rank's file is its body with the holes filled in,
+ * assembled in a reused buffer, on all cores. */
 
 enum { PATH_ROOM = 4096, BATCH = 16 };
 
-/* "a%%b.%d.et" taken apart: what stands before and after the rank. */
+/* "a%%b.%d.et": the parts before and after the rank. */
 typedef struct pattern {
     char before[PATH_ROOM], after[PATH_ROOM];
 } pattern;
@@ -280,7 +277,7 @@ static orr_code read_pattern(const char *text, pattern *out, orr_error *err)
 
 typedef struct writing {
     orr_stage *job;
-    orr_set *set; /* NULL: traces and texts are made rank by rank */
+    orr_set *set; /* NULL: traces or JSON, rank by rank */
     pattern names;
     orr_stage_form form;
 } writing;
@@ -309,7 +306,7 @@ static orr_code write_filled(const writing *w, uint32_t rank, orr_buf *bytes, or
     return put_file(w, rank, (orr_span){bytes->ptr, bytes->len}, err);
 }
 
-/* Some ranks in a row, so that the memory for one serves the next. */
+/* Several ranks in a row share a buffer. */
 static orr_code write_batch(void *context, size_t batch, orr_error *err)
 {
     const writing *w = context;
@@ -364,7 +361,7 @@ orr_code orr_stage_write_files(
     return code;
 }
 
-/* ---- a rank as the reference's JSON writer prints it (specification, section 14.2). ---- */
+/* ---- a rank as the reference's JSON writer prints it (stage.md 14.2) ---- */
 
 typedef struct writer {
     orr_stage *job;
@@ -444,7 +441,6 @@ static void put_i64(writer *w, orr__attr_key key, int64_t v)
     orr_json_i64(&w->json, v);
 }
 
-/* Sizes of a layout and of what a tensor is made as. */
 static orr_code layout_size(writer *w, stg_layout l, int64_t *out)
 {
     double size;
@@ -494,7 +490,7 @@ static void put_message(writer *w, const stg_plan_node *n, int64_t size)
             stg_grid_rank(&w->job->grid, &peer));
 }
 
-/* size: of the data; needed: what y_tensor_size says. */
+/* size: of the data; needed: the value of y_tensor_size. */
 static orr_code find_sizes(writer *w, const stg_plan_node *n, int64_t *size, int64_t *needed)
 {
     stg_layout layout = {0};
@@ -562,21 +558,21 @@ static orr_code stg_json(orr_stage *job, uint32_t rank, orr_buf *to, orr_error *
     return code;
 }
 
-/* A plan as a trace (specification, section 14.1), and all of them as a set.
+/* A plan as a trace (stage.md 14.1), and all of them as a set.
  *
- * All ranks of a pipeline stage have the same nodes; they differ in the number of their group along
- * each axis and in the rank that has their place in a neighbouring stage.  Those are the holes of
- * the body: a slot for each axis, and one for each stage that messages go to or come from. */
+ * The ranks of a pipeline stage have the same nodes and differ only in their group along each axis
+ * and in the corresponding rank of neighbouring stages.  Those are the holes of the body: one slot
+ * per axis, and one per stage that messages go to or come from. */
 
 enum { ATTRS_MOST = 6, TEXTS_MOST = 8 };
 
 typedef struct hole_list {
-    orr_hole *list; /* slots are numbers of axes, then of pipeline stages */
+    orr_hole *list; /* slots: axes, then pipeline stages */
     size_t count, room;
 } hole_list;
 
-/* One trace in the making.  Texts of a node lie behind each other in `text`, which may move while
- * it grows, so they are known by where they begin until the node is complete. */
+/* A trace being written.  The strings of a node are concatenated in `text`, which may be
+ * reallocated, so they are offsets until the node is complete. */
 typedef struct trace_writer {
     orr_stage *job;
     const stg_plan *plan;
@@ -590,10 +586,10 @@ typedef struct trace_writer {
     orr_attr attrs[ATTRS_MOST];
     size_t attr_count;
     char group[16];
-    uint32_t index; /* of the node being written */
+    uint32_t index; /* of the current node */
     uint64_t *deps;
     size_t dep_room;
-    uint32_t *seen; /* by node: the last node that has it as a parent, + 1 */
+    uint32_t *seen; /* per node: 1 + the last node with it as a parent */
     orr_error *err;
 } trace_writer;
 
@@ -640,7 +636,7 @@ static orr_code add_io(trace_writer *w, uint32_t tensor)
     return ORR_OK;
 }
 
-/* The texts from..to become a list; without any there is no value at all. */
+/* Strings from..to as a list; no value at all if there are none. */
 static void add_list(trace_writer *w, const char *name, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
@@ -674,7 +670,7 @@ static orr_code add_inputs(trace_writer *w, const stg_plan_node *n)
     }
 }
 
-/* The name is text 0. */
+/* String 0 is the name. */
 static orr_code add_lists(trace_writer *w, const stg_plan_node *n)
 {
     const size_t first = w->text_count;
@@ -772,7 +768,7 @@ static orr_code add_message(trace_writer *w, const stg_plan_node *n)
     return add_hole(w, is_send ? ORR_HOLE_COMM_DST : ORR_HOLE_COMM_SRC, ORR__AXES + n->peer);
 }
 
-/* The ids of all parents, once each. */
+/* The ids of all parents without duplicates. */
 static orr_code list_parents(trace_writer *w, uint32_t index, orr_draft *d)
 {
     const stg_plan_node *n = &w->plan->nodes[index];
@@ -833,7 +829,7 @@ static orr_code write_nodes(trace_writer *w, orr_arena *arena)
     return code ? code : orr_trace_seal(w->trace, w->err);
 }
 
-/* The trace of a spot. */
+/* The trace of one rank. */
 static orr_code make_body(
     orr_stage *job, const stg_spot *spot, orr_trace **out, hole_list *holes, orr_error *err)
 {
@@ -863,12 +859,12 @@ orr_code orr_stage_trace(orr_stage *job, uint32_t rank, orr_trace **out, orr_err
 
 /* ---- a set ---- */
 
-/* The slots that holes use, closed up: slot numbers are handed out in the order of first use. */
+/* The slots in use, numbered by first use. */
 typedef struct slots {
-    uint32_t *number; /* of an axis or stage, + 1; 0: not used */
-    uint32_t *source; /* the other way */
+    uint32_t *number; /* of an axis or stage, + 1; 0: unused */
+    uint32_t *source; /* the inverse */
     uint32_t count;
-    int64_t *values; /* of a rank */
+    int64_t *values; /* of one rank */
 } slots;
 
 static void close_up(slots *s, hole_list *holes)
@@ -939,7 +935,7 @@ static orr_code add_stage(orr_stage *job, orr_set *set, uint32_t stage, orr_erro
     return code;
 }
 
-/* comm_group is not among the fields that can be holes: every rank has a body. */
+/* comm_group cannot be a hole, so every rank has its own body. */
 static orr_code add_legacy(orr_stage *job, orr_set *set, orr_error *err)
 {
     orr_code code = ORR_OK;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* template.c - from rows of cells to a checked graph, and the library that keeps the modules of a
- * model.
+/* template.c - from rows of cells to a validated graph; module files; the built-in modules.
  *
- * Rows may refer to rows below them, so tensors are made first and their operands looked up
- * afterwards. */
+ * Rows may refer to later rows, so all tensors are created before their operands are looked up. */
 #include "template.h"
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
@@ -122,7 +120,7 @@ static orr_code resolve_row(stg_tgraph *g, uint32_t index, const stg_cells *c, o
     return stg_tensor_check(g, index, &c->where, err);
 }
 
-/* A graph of rows; it is a named graph of no tensors so far. */
+/* Build a graph from rows.  g: a named graph without tensors. */
 static orr_code stg_module_build(stg_tgraph *g, const stg_cells *rows, size_t count, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -141,7 +139,7 @@ void stg_library_fini(stg_library *lib)
         stg_tgraph_fini(&lib->graphs[i]);
 }
 
-/* The user's folder has a folder for each kind, as the reference's, or the modules themselves. */
+/* The user's folder has one folder per family, as the reference's, or the modules themselves. */
 static orr_code read_own(stg_library *lib,
                          stg_tgraph *g,
                          const char *kind,
@@ -188,11 +186,11 @@ orr_code stg_library_get(stg_library *lib, const char *name, const stg_tgraph **
     return code;
 }
 
-/* Modules from pairs of files: NAME.csv with a row a tensor, NAME.json with what is said of
- * the whole (docs/format/template.md).
+/* Modules from pairs of files: NAME.csv with one row per tensor, NAME.json about the whole
+ * (docs/format/template.md).
  *
- * Nothing in the JSON file changes the graph; it serves to be compared: the symbols it names must
- * be those of the layouts, the tensors that come from outside must be placeholders. */
+ * The JSON file does not affect the graph; it is only cross-checked: its symbols must be those of
+ * the layouts, its inputs must be placeholders. */
 
 enum { COLUMNS = 12, COLUMNS_LEAST = 11 };
 
@@ -241,7 +239,7 @@ static orr_str copy_text(reader *r, orr_str s, bool *failed)
     return (orr_str){copy, copy ? s.len : 0};
 }
 
-/* {"data_deps": ["a", "b"], ...} in a cell; a fault in it lies, for the reader, in the cell. */
+/* {"data_deps": ["a", "b"], ...} in a cell; errors are reported at the cell. */
 static orr_code read_names(reader *r, stg_cells *c, orr_json_value list)
 {
     orr_str *names = orr_arena_new(r->arena, orr_json_count(list) + 1u, orr_str);
@@ -343,9 +341,9 @@ static orr_code read_rows(reader *r)
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* ---- what the JSON file says ---- */
+/* ---- the JSON file ---- */
 
-/* The member of that name, an array of texts. */
+/* The member of that name, an array of strings. */
 static orr_code find_list(orr_json_value root, const char *key, orr_json_value *out, orr_error *err)
 {
     if (!orr_json_find(root, key, out))
@@ -479,16 +477,16 @@ orr_code stg_module_read(
     return code;
 }
 
-/* The modules the program brings along, written in a shorthand of ours.
+/* The built-in modules, in a shorthand.
  *
- * The families of modules differ in three things only, so each module is written once:
+ * The families of modules differ in three ways only, so each module is written once:
  *
- *     r  the part of the sequence a rank has outside of tensor-parallel products: divided by tp, or not
+ *     r  a rank's part of the sequence outside tensor-parallel products: divided by tp, or not
  *     K  the heads that keys and values have: as many as queries, or fewer
  *     i  the rows of an embedding: whole, or divided by tp
  *
- * A layout is "extent,extent@hidden"; without @ the values are whole sums.  Letters below stand for
- * extents, anything longer is an expression as it is.  A $ in an attribute is K. */
+ * A layout is "extent,extent@hidden"; without @ the values are complete sums.  Single letters are
+ * the extents below, anything longer is an expression.  A $ in an attribute is K. */
 
 typedef struct row {
     const char *id, *op, *a, *layout_a, *b, *layout_b, *attr, *grad_of, *extras;
@@ -514,9 +512,9 @@ static const letter letters[] = {
     {'f', "Dff/tp"},
     {'o', "Dout"},
     {'e', "KExperts"},
-    {'q', "Seq*KExperts/(cp*tp)"},            /* tokens, once for each expert they go to */
-    {'g', "Seq*KExperts/(cp*tp*ep)"},         /* of these, what a rank gets */
-    {'x', "Seq*KExperts/(Experts*cp*tp*ep)"}, /* of these, what one expert gets */
+    {'q', "Seq*KExperts/(cp*tp)"},            /* tokens, once per expert they go to */
+    {'g', "Seq*KExperts/(cp*tp*ep)"},         /* of these, a rank's share */
+    {'x', "Seq*KExperts/(Experts*cp*tp*ep)"}, /* of these, one expert's share */
     {0, NULL},
 };
 
@@ -592,7 +590,7 @@ static const row attention[] = {
     {0},
 };
 
-/* The cost of the kernel is linear in the sequence: that is the reference's. */
+/* As in the reference, the cost of the kernel is linear in the sequence length. */
 #define KERNEL_OPS(times) "Batch/dp*Seq/cp*Dmodel/Head*Head/tp*" times
 
 #define KERNEL_FORWARD                                                                      \
@@ -638,7 +636,8 @@ static const row feed_forward[] = {
     {"x00", "I", "x0", "b,s,m"},
     {"xgate", "M", "x00", "b,s,m", "wgate", "m,f", "bsm,mn->bsn"},
     {"xdown1", "M", "xgate", "b,s,f", "wdown", "f,m", "bsm,mn->bsn"},
-    {"xdown", "I", "xdown1", "b,r,F"}, /* Dff: the reference's slip, seen in the texts only */
+    {"xdown", "I", "xdown1", "b,r,F"}, /* Dff: a slip of the reference, visible only in names and
+                                        * shapes */
     {"dxdown", "T", .layout_a = "b,r,m", .grad_of = "xdown"},
     {"dxdown2", "I", "dxdown", "b,s,m"},
     {"dwdown", "M", "dxdown2", "b,s,m", "xgate", "b,s,f", "bsn,bsm->mn", "wdown"},
@@ -828,7 +827,7 @@ static orr_str expand_attr(writer *w, const char *attr)
     return keep(w);
 }
 
-/* Names between blanks. */
+/* Names separated by blanks. */
 static const orr_str *split_names(writer *w, const char *names, size_t *count)
 {
     orr_str *out = orr_arena_new(w->arena, strlen(names), orr_str);

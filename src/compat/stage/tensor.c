@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - graphs of tensors: adding, copying, linking, replacing symbols.
+/* tensor.c - tensor graphs: adding, copying, linking, replacing symbols.
  *
- * A copy of a graph is its tensors with one number added to every index, so a model of eighty
- * layers and sixteen micro-batches is a hundred thousand short copies and no work with symbols or
- * names. */
+ * A copy of a graph is its tensors with a constant added to every index, so eighty layers and
+ * sixteen micro-batches take a hundred thousand short copies and no work on symbols or names. */
 #include "tensor.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -148,7 +147,7 @@ static uint32_t shifted(uint32_t index, uint32_t by)
     return index == ORR__NONE ? ORR__NONE : index + by;
 }
 
-/* The extras of a graph, all of them, behind those of another one. */
+/* Append all extras of another graph. */
 static bool copy_extras(stg_tgraph *g, const stg_tgraph *from, uint32_t by)
 {
     const size_t need = g->extra_count + from->extra_count;
@@ -206,7 +205,7 @@ typedef struct replacing {
     orr_str symbol, by;
     uint32_t symbol_number;
     stg_expr by_expr;
-    stg_layout *layouts; /* done already; ORR__NONE: not yet */
+    stg_layout *layouts; /* results so far; ORR__NONE: not yet */
     size_t layout_count;
     orr_map *attrs;
     orr_buf text;
@@ -217,7 +216,7 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Whole names only: MicroBatch has no Batch in it. */
+/* Whole names only: MicroBatch does not contain Batch. */
 static stg_word replace_text(replacing *r, stg_word word)
 {
     const orr_str text = stg_word_text(r->space, word);
@@ -256,7 +255,7 @@ static stg_word replace_attr(replacing *r, stg_word word)
 static stg_layout replace_layout(replacing *r, stg_layout l)
 {
     if (l == ORR__NONE || l >= r->layout_count)
-        return l; /* one that this very pass has made */
+        return l; /* created by this very pass */
     if (r->layouts[l] == ORR__NONE)
         r->layouts[l] = stg_layout_replace(r->space, l, r->symbol_number, r->by_expr);
     return r->layouts[l];
@@ -340,13 +339,13 @@ orr_code stg_tgraph_link(stg_tgraph *g, uint32_t source, uint32_t target, orr_er
     return ORR_OK;
 }
 
-/* What each operation makes of its operands: layout, number of operations, and what it insists on.
+/* What each operation does to its operands: layout, number of operations, and requirements
+ * (stage.md 3.1).
  *
- * This is the table of the specification's section 3.1.  Results depend on the operation, its
- * attribute and the operands' layouts alone, so each combination is computed once and found again
- * by these numbers. */
+ * Results depend only on the operation, its attribute and the operands' layouts, so each
+ * combination is computed once and cached. */
 
-/* One tensor looked at, and where to complain. */
+/* A tensor being examined, and where to report errors. */
 typedef struct view {
     stg_tgraph *g;
     stg_space *s;
@@ -384,8 +383,8 @@ static orr_code parse_in_attr(const view *v, orr_str text, stg_expr *out)
                 : ORR_OK;
 }
 
-/* "2:Seq/cp" or "1*KExperts": an axis, and behind the mark an expression; without one *out is
- * untouched. */
+/* "2:Seq/cp" or "1*KExperts": an axis and, after the mark, an expression; without one *out is
+ * unchanged. */
 static orr_code parse_axis(const view *v, char mark, uint32_t *axis, stg_expr *out)
 {
     const orr_str attr = attr_of(v);
@@ -477,7 +476,7 @@ static orr_code einsum_layout(const view *v, stg_layout *out)
 
 /* ---- the layout made ---- */
 
-/* One extent of the shape of x1 changed. */
+/* x1's shape with one extent changed. */
 static orr_code changed_layout(const view *v, stg_layout *out)
 {
     static const char marks[ORR__OP_COUNT] = {[ORR__OP_SLICE] = ':', [ORR__OP_B] = '*'};
@@ -611,8 +610,8 @@ orr_code stg_tensor_ops(stg_tgraph *g, uint32_t t, stg_expr *out, orr_error *err
 
 typedef struct wants {
     bool a, b;           /* operands it must have */
-    bool may_b;          /* one it may have */
-    bool layout_b, attr; /* a second layout, an attribute */
+    bool may_b;          /* required operands */
+    bool layout_b, attr; /* optional operand */
 } wants;
 
 static const wants table[ORR__OP_COUNT] = {
