@@ -73,5 +73,10 @@ fi
 
 echo "setup: installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get -q -y update >&2
-$as_root apt-get -q -y install --no-install-recommends $missing >&2
+# Another apt may be at work (unattended upgrades, a second clone): wait for its locks instead of failing.  `update`
+# does not wait by itself; when it fails for good, the lists that are there may still do.
+for pause in 5 10 20 0; do
+    $as_root apt-get -q -y update >&2 && break
+    sleep $pause
+done
+$as_root apt-get -q -y -o DPkg::Lock::Timeout=600 install --no-install-recommends $missing >&2
