@@ -13,12 +13,17 @@ typedef struct direct {
     peers made, sent;
 } direct;
 
+/* The second half of an all-reduce goes around the members once more, so the walk comes past the
+ * member itself, which sends itself nothing. */
 static uint32_t step_past_self(const orr_coll *c, uint32_t index, bool is_forward)
 {
     index = coll_step(c, index, is_forward);
     return index == c->index ? coll_step(c, index, is_forward) : index;
 }
 
+/* To the next member, from the previous one: in each step the senders and receivers are paired
+ * one to one, so no member gets two packets of the same step. That keeps the load of a switch
+ * even. */
 static inline coll_packet next_peers(orr_coll *c, void *walk)
 {
     const direct *d = orr_coll_state(c);
@@ -37,6 +42,7 @@ static bool setup(orr_coll *c, const orr_coll_phase *p)
     d->made.to = d->sent.to = coll_step(c, c->index, true);
     d->made.from = d->sent.from = coll_step(c, c->index, false);
     d->x.left = p->kind == ORR_COLL_ALL_REDUCE ? 2 * steps : steps;
+    /* Without a number, or with one that bounds nothing, all packets are in flight at once. */
     d->x.parallel = p->number && p->number < steps ? p->number : c->count - 1;
     d->x.round = p->is_group ? steps * d->x.parallel : d->x.parallel;
     return true;
@@ -52,6 +58,8 @@ static void received(orr_coll *c, orr_bytes size)
 {
     direct *d = orr_coll_state(c);
     (void)size;
+    /* A packet is made even when none is left to send: its delay is what the phase ends after
+     * (coll_end_if_through). */
     d->x.received++;
     coll_make_packet(c, &d->x, next_peers, &d->made);
 }
@@ -65,6 +73,8 @@ static void timer(orr_coll *c)
         /* The second half begins when everything of the first has arrived. */
         if (d->x.received < others)
             return;
+        /* The timers that came too early sent nothing, so this one makes up for them; later ones
+         * find no packet that may leave and do nothing more than a normal send. */
         for (uint32_t i = 0; i < d->x.parallel; i++)
             coll_send_packet(c, &d->x, next_peers, &d->sent);
     } else {
@@ -73,6 +83,8 @@ static void timer(orr_coll *c)
     coll_end_if_through(c, &d->x);
 }
 
+/* Peers are at fixed distances from the member, so those of another member differ by a shift.
+ * Nothing else in the state names a member. */
 static void turn(const orr_coll *c, peers *p, uint32_t by)
 {
     p->to = (p->to + by) % c->count;

@@ -43,6 +43,8 @@ static inline uint32_t coll_step(const orr_coll *c, uint32_t index, bool is_forw
  * member's own data; the others forward received data (astra-sim.md 5.5). */
 static inline void coll_make_packet(orr_coll *c, coll_exchange *x, coll_next next, void *made)
 {
+    /* An all-reduce has two rounds, a reduce-scatter and an all-gather; the flag tells them apart,
+     * because received data is added up in the first only. */
     if (x->own == 0 && x->later == 0) {
         x->own = x->parallel;
         x->later = x->round;
@@ -55,6 +57,7 @@ static inline void coll_make_packet(orr_coll *c, coll_exchange *x, coll_next nex
         orr_coll_charge(c, size, ORR_COLL_FROM_NPU);
         return;
     }
+    /* The last `parallel` packets of a round stay here; all before them are forwarded. */
     const bool is_sent_back = x->later > x->parallel;
     const bool is_reduced =
         c->kind == ORR_COLL_REDUCE_SCATTER || (c->kind == ORR_COLL_ALL_REDUCE && x->is_first_half);
@@ -82,6 +85,10 @@ static inline void coll_send_packet(orr_coll *c, coll_exchange *x, coll_next nex
     x->free--;
 }
 
+/* `free` counts delays that have passed and were not spent on a send. Every receive makes a
+ * packet, after the `parallel` made at the start, so when all are sent and all delays have
+ * passed, that of the last receive included, `parallel` of them are left over. Ending at the
+ * last send instead would drop the reduction of what comes last. */
 static inline void coll_end_if_through(orr_coll *c, const coll_exchange *x)
 {
     if (x->left == 0 && x->free == x->parallel)

@@ -17,6 +17,10 @@ typedef struct halving {
     walk made, sent;
 } halving;
 
+/* With a power of two of members this is index ^ distance. It is written as a walk around the
+ * ring because other counts are not refused: their partners do not agree with each other, the
+ * phase never ends, and the run must stall exactly where the reference does. Distance 0 comes
+ * after the last step: of the packet that the last receive makes and nobody sends. */
 static uint32_t partner_of(const orr_coll *c, uint32_t distance)
 {
     if (distance == 0)
@@ -38,6 +42,8 @@ static inline coll_packet next_partner(orr_coll *c, void *context)
     const uint32_t partner = partner_of(c, w->distance);
     const coll_packet p = {w->size, partner, partner};
     scale(w);
+    /* The turning point of an all-reduce: the step just scaled past the last halving is taken
+     * back, and the same distances follow in reverse. */
     if (c->kind == ORR_COLL_ALL_REDUCE && w->distance == c->count) {
         w->is_halving = false;
         scale(w);
@@ -48,10 +54,14 @@ static inline coll_packet next_partner(orr_coll *c, void *context)
 static bool setup(orr_coll *c, const orr_coll_phase *p)
 {
     halving *h = orr_coll_state(c);
+    /* In floating point, as in the reference: for counts that are no power of two, truncating
+     * twice the logarithm gives another number than twice the truncated one. */
     const double levels = log2((double)c->count);
     const bool is_gather = p->kind == ORR_COLL_ALL_GATHER;
     h->x.left = (uint64_t)(p->kind == ORR_COLL_ALL_REDUCE ? 2 * levels : levels);
     h->x.parallel = 1;
+    /* One less than the receives of a half: the last of them is not charged for its reduction
+     * (astra-sim.md 5.7), because the round is over before it comes. */
     h->x.round = (uint64_t)(levels - 1);
     h->made = (walk){.size = is_gather ? p->data : p->data / 2,
                      .distance = is_gather ? c->count / 2 : 1,

@@ -24,6 +24,8 @@ typedef struct plan_kept {
 
 /* ---- functions for readers ---- */
 
+/* Lines are counted only when there is something to say: plans have up to millions of
+ * operations, and each keeps its byte only. */
 static orr_where place(const coll_plan *p, uint64_t byte)
 {
     const uint8_t *begin = p->bytes.ptr, *line = begin;
@@ -84,6 +86,8 @@ bool plan_find_kind(orr_str name, orr_collective *out)
     return false;
 }
 
+/* Files list thread blocks in any order; sorted, those of a rank lie together and find_block can
+ * search them. Two that compare equal are an error of the file (seal), so the order is total. */
 static int compare_blocks(const void *p, const void *q)
 {
     const plan_block *a = p, *b = q;
@@ -105,6 +109,7 @@ static orr_code seal(coll_plan *p, orr_error *err)
                              "GPU %" PRIu32 " has two thread blocks %" PRIu32, b->rank, b->id);
         p->first_block[b->rank + 1]++;
     }
+    /* From counts to first indices; rank r has [first_block[r], first_block[r + 1]). */
     for (uint32_t r = 0; r < p->ranks; r++)
         p->first_block[r + 1] += p->first_block[r];
     if (p->chunks == 0)
@@ -118,6 +123,8 @@ static orr_code seal(coll_plan *p, orr_error *err)
 
 uint32_t plan_places(const coll_plan *p, uint32_t rank, plan_buffer b)
 {
+    /* A shard is the part of one rank. Only that of the smaller buffer: an all-gather starts with
+     * one and a reduce-scatter ends with one. */
     const bool is_shard = (p->kind == ORR_COLL_ALL_GATHER && b == PLAN_INPUT) ||
                           (p->kind == ORR_COLL_REDUCE_SCATTER && b == PLAN_OUTPUT);
     if (b == PLAN_SCRATCH)
@@ -136,6 +143,8 @@ static orr_code read_bytes(coll_plan *p, orr_span bytes, orr_error *err)
         orr_xml_looks_like(bytes) ? plan_read_xml(p, bytes, err) : plan_read_json(p, bytes, err);
     if (!code)
         code = seal(p, err);
+    /* Executed here, with values, and thrown away: an invalid plan must be found when its file is
+     * read, where messages have lines, and not when a run first needs it. */
     coll_program program;
     orr_arena *a = code ? NULL : orr_arena_create();
     if (!code)
@@ -242,17 +251,22 @@ uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data)
     const uint64_t all = whole(p, data), places = (uint64_t)p->chunks * p->parts;
     if (s->factor == 0)
         return COLL_FLAG_BYTES;
+    /* Differences of first bytes, not sizes of places: what does not divide evenly is spread over
+     * the places, and the sizes of all places still add up to all bytes. */
     uint64_t n = byte_of(all, places, s->to) - byte_of(all, places, s->from);
     if (s->unit != COLL_NO_UNIT) {
         const uint64_t unit = p->units[s->unit], gone = s->piece * unit;
         n = n <= gone ? 0 : n - gone < unit ? n - gone : unit;
     }
+    /* At least one byte, as every message has (match.c): an empty one would still have to arrive. */
     return n ? n * s->factor : 1;
 }
 
 orr_code coll_plan_program(
     coll_plan *p, uint64_t data, uint32_t slots, const coll_program **out, orr_error *err)
 {
+    /* Without pipelines the steps are the same for any size, so one program serves all. A list is
+     * enough: a workload has a few sizes per plan. */
     const uint64_t key = p->unit_count ? data : 0;
     for (plan_kept *k = p->kept; k; k = k->next)
         if (k->data == key && k->slots == slots) {

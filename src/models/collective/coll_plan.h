@@ -87,7 +87,7 @@ orr_code coll_plan_program(coll_plan *p,
 /* Bytes that a step sends, receives or processes; never 0. */
 uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data);
 
-/* Does a file with these first bytes look like a plan? */
+/* By the end of its name, which is what tells a plan from the files of a custom collective. */
 bool coll_plan_looks_like(const char *path);
 
 #endif

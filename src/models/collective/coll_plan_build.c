@@ -122,6 +122,9 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 31;
 }
 
+/* Two sums that differ agree in 128 random bits with a chance of 2^-128 per pair, far below that
+ * of a fault of the machine. Fixed and not drawn: the same plan must give the same answer
+ * everywhere. */
 static value input_value(uint32_t rank, uint32_t place)
 {
     const uint64_t key = (uint64_t)rank << 32 | place;
@@ -133,6 +136,8 @@ static value input_value(uint32_t rank, uint32_t place)
 
 static value add_values(value a, value b)
 {
+    /* With the carry: one sum of 128 bits. Order and repetition then matter as they should: adding
+     * an input twice is not the same as adding it once, as xor would have it. */
     const uint64_t low = a.sum[0] + b.sum[0];
     a.sum[1] += b.sum[1] + (low < a.sum[0]);
     a.sum[0] = low;
@@ -153,6 +158,8 @@ static const char *buffer_name(uint8_t b)
 
 /* ---- preparation ---- */
 
+/* Where a buffer begins in the memory of its rank. In place, the smaller buffer lies in the
+ * larger one at the rank's own part, so that a write to one is seen in the other. */
 static size_t set_bases(const coll_plan *p, uint32_t rank, uint32_t base[PLAN_BUFFERS])
 {
     const uint32_t in = plan_places(p, rank, PLAN_INPUT), out = plan_places(p, rank, PLAN_OUTPUT);
@@ -200,6 +207,8 @@ static orr_code make_rank(builder *b, uint32_t rank, bool has_packets)
     return ORR_OK;
 }
 
+/* Before anything is allocated: a file of a hundred bytes may claim 2^20 chunks on 2^16 ranks.
+ * What it can fill grows with its length. */
 static orr_code check_size(const coll_plan *p, orr_error *err)
 {
     uint64_t places = 0;
@@ -334,7 +343,8 @@ static went emit_last(builder *b, uint32_t rank, block_state *s, coll_step step)
 }
 
 /* A message leaves when the thread block reaches it and a slot is free; the thread block does not
- * wait. */
+ * wait. A connection has as many slots as NCCL's: the send that would be one too many waits for
+ * the oldest, which is the one in its place of the ring buffer. */
 static uint32_t emit_send(
     builder *b, uint32_t rank, const block_state *s, slots *of, coll_step step)
 {
@@ -351,6 +361,7 @@ static went join(builder *b, uint32_t rank, block_state *s, const uint32_t *more
 {
     if (count == 0)
         return WENT_ON;
+    /* A single dependency needs no step of its own: an event less in every run. */
     if (count == 1 && (s->last == NONE || more[0] == NONE)) {
         s->last = more[0] == NONE ? s->last : more[0];
         return WENT_ON;
@@ -378,6 +389,8 @@ static went wait_in(builder *b, uint32_t *list, uint32_t block)
     return WENT_NOWHERE;
 }
 
+/* A thread block is in the queue or in one list, never in both, so the queue needs no more room
+ * than there are thread blocks. */
 static void make_ready(builder *b, uint32_t block)
 {
     const size_t room = b->p->block_count + 1;
@@ -393,6 +406,7 @@ static void wake_all(builder *b, uint32_t *list)
     }
 }
 
+/* One is enough where what has come can be taken by one thread block only. */
 static void wake_one(builder *b, uint32_t *list)
 {
     const uint32_t block = *list;
@@ -468,6 +482,9 @@ static went await_packets(builder *b, uint32_t index, const plan_op *op)
     return w;
 }
 
+/* Values change hands now, though the bytes land later: a race that a missing signal allows is
+ * not found here. The graph has it right: a reader of packets depends on `landing`, any other on
+ * the signal. */
 static went put_down(builder *b,
                      const plan_block *block,
                      const plan_op *op,
@@ -586,6 +603,7 @@ static went do_put(builder *b, uint32_t index, const plan_op *op)
     step.peer = block->rank;
     if (op->rank == block->rank)
         return fail_op(b, block, op, "a remote buffer that is its own");
+    /* The receiver's half depends on nothing of that rank: no thread block there takes part. */
     const uint32_t landing = emit(b, op->rank, step, NULL, 0);
     if (landing == NONE)
         return WENT_WRONG;
@@ -594,6 +612,9 @@ static went do_put(builder *b, uint32_t index, const plan_op *op)
     const uint32_t sent = emit_send(b, block->rank, s, l ? &l->slots : &s->slots, step);
     if (sent == NONE)
         return WENT_WRONG;
+    /* A put of the thread block itself is waited for by its next signal, release or barrier
+     * (fence); one that a proxy carries out, by the signal on the same connection, which stays
+     * behind it. */
     if (!l) {
         if (!remember(b, &s->puts, &s->put_count, &s->put_room, sent))
             return WENT_WRONG;
@@ -623,6 +644,7 @@ static went do_get(builder *b, uint32_t index, const plan_op *op)
         return WENT_WRONG;
     ask.kind = COLL_STEP_RECV;
     ask.peer = block->rank;
+    /* The other GPU answers as soon as it is asked, whatever its thread blocks do. */
     const uint32_t asked = emit(b, op->rank, ask, NULL, 0);
     data.kind = COLL_STEP_SEND;
     data.peer = block->rank;
@@ -654,6 +676,8 @@ static went do_signal(builder *b, uint32_t index, const plan_op *op)
     flight *f = launch(b, op->link);
     if (!f)
         return WENT_WRONG;
+    /* What was put on the connection before arrives before the signal; whoever gets it may read
+     * all of that. */
     f->landings = orr_arena_new(b->a, l->landing_count + 1, uint32_t);
     if (!f->landings) {
         orr_no_memory(b->err);
@@ -740,7 +764,7 @@ static went do_barrier(builder *b, uint32_t index, const plan_op *op)
         return WENT_WRONG;
     m->count = op->count;
     if (++m->arrived < m->count) {
-        b->blocks[index].at++; /* it continues after the barrier when it is woken */
+        b->blocks[index].at++; /* it must not arrive a second time when it is woken */
         return wait_in(b, &m->list, index);
     }
     uint32_t *lasts = orr_alloc(m->count, sizeof *lasts);
@@ -754,6 +778,7 @@ static went do_barrier(builder *b, uint32_t index, const plan_op *op)
             lasts[n++] = b->blocks[k].last;
     const went w = join(b, block->rank, &b->blocks[index], lasts, n);
     orr_free(lasts);
+    /* All continue from the one join, which depends on all: none leaves before the last comes. */
     for (uint32_t k = m->list; k != NONE; k = b->blocks[k].next)
         b->blocks[k].last = b->blocks[index].last;
     wake_all(b, &m->list);
@@ -839,6 +864,7 @@ static uint64_t pieces(const builder *b, const plan_loop *l)
     const uint64_t chunk = all / p->chunks + (all % p->chunks != 0), unit = p->units[l->unit];
     if (b->checks_values)
         return 1;
+    /* ceil(chunk * chunks / unit) without a product that overflows. */
     const uint64_t n = (chunk / unit) * l->chunks + (chunk % unit * l->chunks + unit - 1) / unit;
     return n ? n : 1;
 }
@@ -889,6 +915,8 @@ static orr_code run_block(builder *b, uint32_t index)
     return ORR_OK;
 }
 
+/* The first by rank and thread block, so that the message does not depend on the order of
+ * execution. In a cycle any of them is as good a witness as another. */
 static orr_code fail_stuck(builder *b, uint32_t index)
 {
     const plan_block *block = &b->p->blocks[index];
@@ -935,6 +963,8 @@ static orr_code execute(builder *b)
 
 /* ---- the result ---- */
 
+/* What the collective promises, place by place, in the same numbers as the values: so the check
+ * needs no knowledge of how the plan works. */
 static value expected(const coll_plan *p, uint32_t rank, uint32_t place)
 {
     const uint32_t shard = p->chunks / p->ranks * p->parts;

@@ -34,6 +34,8 @@ static void post_receives(orr_coll *c, uint32_t peer, uint32_t child)
     relay *r = orr_coll_state(c);
     const coll_relay_tree t = tree_of(c);
     const uint64_t size = coll_relay_edge_size(&t, r->size, child);
+    /* The delay is counted when the receive is posted, so that `delays` reaches 0 only after
+     * everything that is expected has come. */
     for (uint32_t i = coll_relay_edge_messages(&t, child); i-- > 0;) {
         r->delays++;
         orr_coll_receive(c, member_at(c, peer), size);
@@ -65,6 +67,9 @@ static void start(orr_coll *c)
     relay *r = orr_coll_state(c);
     const coll_relay_tree t = tree_of(c);
     const uint32_t me = r->seat, first = coll_relay_child(&t, me, 0);
+    /* How many delays begin now, and for what: towards the root, a leaf has its own data, and
+     * every member of a chain but the root its own piece; away from it, only the root has data,
+     * for a chain one piece per member further on. */
     uint32_t own = 1; /* endpoint delays for data that is local from the start */
     if (coll_relay_is_inward(&t)) {
         for (uint32_t child = first; child; child = coll_relay_child(&t, me, child))
@@ -76,6 +81,8 @@ static void start(orr_coll *c)
         post_receives(c, coll_relay_parent(&t, me), me);
         own = 0;
     }
+    /* The pieces of all members behind this one come through it; its own piece is the last to
+     * come, and pass_on_piece keeps it. */
     if (!coll_relay_is_inward(&t) && coll_relay_is_piecewise(&t) && first) {
         r->pieces = coll_relay_below(&t, first);
         own = me ? 0 : (uint32_t)r->pieces;
@@ -104,6 +111,8 @@ static void pass_on_piece(orr_coll *c, relay *r)
         send_one(c, child, child);
 }
 
+/* A message on an edge carries the data of the whole subtree below it (coll_relay_edge_size), so
+ * it leaves only when all of it is there. */
 static void pass_on_all(orr_coll *c, const relay *r)
 {
     const coll_relay_tree t = tree_of(c);

@@ -27,6 +27,8 @@ static bool setup(orr_coll *c, const orr_coll_phase *p)
     r->packet.to = coll_step(c, c->index, true);
     r->packet.from = coll_step(c, c->index, false);
     r->x.left = p->kind == ORR_COLL_ALL_REDUCE ? 2 * steps : steps;
+    /* Data for the member k places on travels k hops; the sum over all distances is n (n - 1) / 2
+     * packets past each member. */
     if (p->kind == ORR_COLL_ALL_TO_ALL)
         r->x.left = n * steps / 2;
     r->x.parallel = 1;
@@ -55,6 +57,7 @@ static void timer(orr_coll *c)
     coll_end_if_through(c, &r->x);
 }
 
+/* The two neighbours are all that differs between members; see coll_turn. */
 void coll_ring_turn(orr_coll *c, uint32_t by)
 {
     ring *r = orr_coll_state(c);

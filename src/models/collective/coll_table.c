@@ -23,6 +23,8 @@ const orr_coll_ops *coll_get(const orr_coll_ops *const *more, size_t i)
 {
     if (i < COUNT)
         return table[i];
+    /* The caller's own algorithms come after ours, so that numbers of ours are the same in every
+     * run. */
     for (i -= COUNT; more && *more; more++, i--)
         if (i == 0)
             return *more;
@@ -31,6 +33,7 @@ const orr_coll_ops *coll_get(const orr_coll_ops *const *more, size_t i)
 
 uint8_t coll_number(const orr_coll_ops *const *more, const orr_coll_ops *ops)
 {
+    /* One byte in each record of a phase in a timeline; its reader finds the name by coll_get. */
     uint8_t i = 0;
     while (i < UINT8_MAX && coll_get(more, i) && coll_get(more, i) != ops)
         i++;

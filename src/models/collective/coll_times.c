@@ -82,6 +82,8 @@ static bool is_added_up(const coll_times_phase *p)
     return p->ops == &coll_tree || (p->kind == ORR_COLL_REDUCE && !p->is_barrier);
 }
 
+/* Without a memory speed a reduction takes infinite time by the formula, which the
+ * message-by-message run reports in its own way. */
 static bool knows_tree(const coll_times_phase *p)
 {
     if (is_added_up(p) && !(p->memory_speed > 0))
@@ -196,6 +198,8 @@ static void tell_pieces(const coll_times_phase *p,
     }
 }
 
+/* From the last seat to the first: children have larger seats than their parent, so each end is
+ * final when it is used and no order need be computed. */
 static void towards_root(const coll_times_phase *p,
                          coll_times_net *net,
                          const int64_t *start,
@@ -283,6 +287,8 @@ static bool tree_ends(const coll_times_phase *p,
     return fits;
 }
 
+/* A member's last timer is that of an endpoint delay or of the reduction after it; which of them
+ * differs between members, so both bounds are given. */
 static coll_times_lag tree_lag(const coll_times_phase *p)
 {
     const coll_relay_tree t = relay_of(p);
@@ -294,6 +300,8 @@ static coll_times_lag tree_lag(const coll_times_phase *p)
 
 enum { BY_DISTANCE = 0, BY_XOR = 1 };
 
+/* A step is one number, so that a network can cache delays by it: a distance around the ring or
+ * a partner's xor in the upper bits, which of them in the lowest. The highest bit is EDGE. */
 static uint64_t distance_step(const coll_times_phase *p, uint64_t distance)
 {
     return (p->is_forward ? distance : p->count - distance) << 1 | BY_DISTANCE;
@@ -315,7 +323,9 @@ typedef struct walk {
     uint64_t parallel, round;
 } walk;
 
-/* Is packet k (from 0) reduced where it is made?  The first of a round are the member's own. */
+/* Is packet k (from 0) reduced where it is made? The first of a round are the member's own. Both
+ * halves of a round as coll_make_packet has them, computed from the number of the packet instead
+ * of counted down. */
 static bool is_reduced(const coll_times_phase *p, const walk *w, uint64_t k)
 {
     const uint64_t cycle = w->parallel + w->round;
@@ -367,8 +377,12 @@ typedef struct window {
     size_t first, count;
 } window;
 
-/* Ends of a ring whose places are numbered along the data; hop[t] leads into place t.  The maximum
- * over a sliding window, in O(n) by a monotone queue. */
+/* Ends of a ring whose places are numbered along the data; hop[t] leads into place t. The maximum
+ * over a sliding window, in O(n) by a monotone queue. Why a window: the start of every member j
+ * reaches member i, by `hops` hops at most, and the latest of start[j] plus the delays from j to i
+ * decides. The same j also stands one lap nearer, with fewer delays, and cannot be later from
+ * there: so the farthest n places are enough. Without the queue this would be O(n) for each
+ * member. */
 static void ring_ends(
     uint32_t n, uint64_t hops, const int64_t *start, const int64_t *prefix, window *w, int64_t *end)
 {
@@ -404,6 +418,7 @@ static bool ring_times(const coll_times_phase *p,
     const walk w = ring_walk(p);
     const uint64_t size = coll_times_on_the_wire(ring_size(p)), step = distance_step(p, 1);
     const uint32_t n = p->count;
+    /* The same for all members, so it is taken out of the maximum. */
     const int64_t fixed = (int64_t)(p->endpoint + ring_charges(p, &w));
     int64_t *room = orr_alloc(5 * (size_t)n + 1, sizeof *room);
     if (!room)
@@ -416,6 +431,8 @@ static bool ring_times(const coll_times_phase *p,
         prefix[t + 1] = prefix[t] + (int64_t)net->delay(net->context, step, m, size);
         along[t] = start[m];
     }
+    /* Sums of delays from an input must not overflow; what would is left to the run of every rank,
+     * which reports it. */
     const bool fits = (double)prefix[n] * ((double)w.packets / n + 2) < 0x1p61;
     if (fits)
         ring_ends(n, w.packets, along, prefix, &win, out);
@@ -529,6 +546,8 @@ static bool direct_even(const coll_times_phase *p,
     const walk w = direct_walk(p);
     const uint64_t size = direct_size(p), others = p->count - 1;
     uint64_t left = w.packets, made = w.parallel, sent = 0, received = 0, free = 0;
+    /* One member stands for all, with its own sends as its receives. What is left to follow is how
+     * many packets are free, and that only the order of arrivals and timers decides. */
     orr_heap events = {0}; /* value: 1 an arrival, 2 a timer, so that arrivals are first */
     orr_heap_entry e;
     bool ok = true, is_over = false, is_tied = false;
@@ -547,6 +566,8 @@ static bool direct_even(const coll_times_phase *p,
         if (is_second && received < others)
             continue;
         if (is_second && received == others && last_arrival == (int64_t)e.key && left == others)
+            /* An arrival and a timer in one tick decide when the second half begins; a real run
+             * has an order of events that these formulas do not know, so they give up. */
             ok = !(is_tied = true); /* the order of the two matters */
         for (uint64_t i = 0; ok && i < (is_second ? w.parallel : 1) && left && free && sent < made;
              i++) {
@@ -598,7 +619,8 @@ static void push(crowd *c, int64_t at, uint32_t member, bool is_timer)
         c->is_out_of_memory = true;
 }
 
-/* The other half of a receive is known now. */
+/* The other half of a receive is known now. A receive is over when it is posted and the packet is
+ * there, whichever comes last; the two calls for it may come in either order. */
 static void meet(crowd *c, uint32_t i, uint64_t q, int64_t at)
 {
     int64_t *half = &c->half[i * c->w.packets + q];
@@ -615,6 +637,7 @@ static void send_next(crowd *c, uint32_t i, int64_t now)
     if (!m->left || !m->free || m->sent == m->made)
         return;
     const uint64_t q = m->sent++, step = distance_step(c->p, q % (n - 1) + 1);
+    /* The source of i at this distance, mirrored at i: the member that has i as its source. */
     const uint32_t to = (uint32_t)((2 * (uint64_t)i + n - coll_times_source(step, i, n)) % n);
     meet(c, to, q,
          now + (int64_t)c->net->delay(c->net->context, step, to, coll_times_on_the_wire(c->size)));
@@ -665,6 +688,7 @@ static bool direct_times(const coll_times_phase *p,
     crowd c = {.p = p, .net = net, .l = l, .w = direct_walk(p), .size = direct_size(p)};
     orr_heap_entry e;
     bool ok = true;
+    /* Some n * n packets are kept; above this size the ranks are run one by one instead. */
     if (n > CROWD_MOST)
         return false;
     c.members = orr_alloc(n, sizeof *c.members);
@@ -752,6 +776,7 @@ static bool even_ends(const coll_times_phase *p, coll_times_net *net, int64_t st
                                   : halving_times(p, net, 1, &start, end, NULL);
 }
 
+/* All that the times depend on but the network, which the caller compares. */
 bool coll_times_same(const coll_times_phase *a, const coll_times_phase *b)
 {
     return a->ops == b->ops && a->kind == b->kind && a->data == b->data && a->count == b->count &&

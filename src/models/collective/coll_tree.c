@@ -17,6 +17,8 @@ typedef struct tree {
 static bool setup(orr_coll *c, const orr_coll_phase *p)
 {
     tree *t = orr_coll_state(c);
+    /* Refused, since other counts leave members without a place in the perfect tree: no parent
+     * would ever wait for them. */
     if (p->is_group || (c->count & (c->count - 1)) || p->has_outsider) {
         orr_coll_fail(c, "a double binary tree needs a power of two of ranks, all of one outermost "
                          "dimension, and no group");
@@ -40,6 +42,8 @@ static void received(orr_coll *c, orr_bytes size)
 {
     tree *t = orr_coll_state(c);
     const bool is_leaf = t->at.child_count == 0;
+    /* Only the sum of both children goes on, so on a shared bus the first to arrive stays in
+     * memory and is not charged for the way back to the network. */
     const bool is_first_of_two = t->at.child_count == 2 && t->receives == 0;
     (void)size;
     t->receives++;
@@ -57,6 +61,8 @@ static void timer(orr_coll *c)
     if (t->at.parent != COLL_TREE_NOBODY && t->timers == children_in) {
         orr_coll_send(c, t->at.parent, t->size);
         orr_coll_receive(c, t->at.parent, t->size);
+        /* A leaf passes here with no child to send to. The others end when they have sent, not
+         * when it has arrived: what their children do is the children's time. */
     } else if (t->at.parent == COLL_TREE_NOBODY || t->timers > children_in) {
         for (uint32_t i = 0; i < t->at.child_count; i++)
             orr_coll_send(c, t->at.child[i], t->size);
