@@ -6,7 +6,7 @@
       a single .c file may share names (`writer`) with those of other .c files, but not with one of a header.
     - Attribute names of traces ("comm_size") are spelled in src/trace only (trace/attrs.h, trace/builder.h).
     - Times in the stable headers are orr_ps.  Members that are not, and why, are in OTHER_TIMES.
-    - A citation of a specification names its file: `packet-network.md 4.3`, never a bare `(4.3)`."""
+    - A citation of a specification names its file: `packet-network.md 4.3`, never a bare `(4.3)`; the section exists."""
 
 import collections
 import re
@@ -86,6 +86,20 @@ def check_citations():
                 yield f"{path}:{line}: {match.group(0)} names no file"
 
 
+def check_sections():
+    """docs/spec has each section that is cited; `goal.md 3.3, 3.4 and 3.6` cites three."""
+    cited = re.compile(r"\b([\w-]+\.md)((?:(?:,| and|,? to)? (?:\d+(?:\.\d+)+|\d+(?=[^\w.%]|\.?$)))+)")
+    sections = {path.name: set(re.findall(r"^#+ (\d+(?:\.\d+)*)\b", tree.read(path), re.M))
+                for path in tree.files() if path.parts[:2] == ("docs", "spec")}
+    for path in tree.c_files("src", "cli", "include", "tests"):
+        for block in re.finditer(r"/\*.*?\*/", tree.read(path), re.S):
+            words = re.sub(r"\s*\n\s*\*?\s*", " ", block.group(0).removesuffix("*/").strip())
+            for match in cited.finditer(words):
+                for section in re.findall(r"\d+(?:\.\d+)*", match.group(2)):
+                    if match.group(1) in sections and section not in sections[match.group(1)]:
+                        yield f"{path}: {match.group(1)} has no section {section}"
+
+
 def check_times():
     member = re.compile(r"\b(\w+_(?:ns|us|ms|s|seconds))\b(?=\s*(?:[;,=]|\[))")
     used = set()
@@ -103,7 +117,7 @@ def check_times():
 
 
 def main():
-    tree.report(sorted([*check_types(), *check_attrs(), *check_citations(), *check_times()]))
+    tree.report(sorted([*check_types(), *check_attrs(), *check_citations(), *check_sections(), *check_times()]))
 
 
 main()

@@ -1046,12 +1046,12 @@ static orr_code ss_v1_run(const orr__systolic *s, orr_systolic_result *out, orr_
 const orr_rules_systolic orr__scale_sim_v1 = {
     .name = "v1",
     .size = ORR__SIZE_DOWN,   /* scale-sim.md 2 */
-    .has_one_stride = true,   /* scale-sim.md 1.2 */
+    .has_one_stride = true,   /* scale-sim.md 1 */
     .has_no_bandwidth = true, /* scale-sim.md 4 */
     .least_words = 1,
     .cycles = ss_v1_cycles,
     .run = ss_v1_run,
-    .rows = ORR__ROWS_OF_NINE, /* scale-sim.md 1.2 */
+    .rows = ORR__ROWS_OF_NINE, /* scale-sim.md 5 */
     .keeps_raw_names = true,
     .has_no_depthwise = true,
     .write = ss_v1_write,
