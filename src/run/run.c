@@ -88,6 +88,8 @@ static bool copy_bytes(orr_arena *a, const void *from, size_t size, const void *
     return !from || copy;
 }
 
+/* Lists of algorithms are arrays of strings of the caller. The struct around them is already
+ * ours, so they are changed in place. */
 static bool copy_lists(orr_arena *a, orr_system *s)
 {
     const char **lists[] = {s->all_reduce, s->all_gather, s->reduce_scatter,
@@ -155,6 +157,8 @@ orr_code orr_run_create(const orr_run_config *config, orr_run **out, orr_error *
     orr_run *r = orr_alloc(1, sizeof *r);
     if (!r)
         return orr_no_memory(err);
+    /* Before anything is checked: what is checked must be what is used, even if the caller's
+     * struct changes meanwhile. */
     memcpy(&r->config, config, config->size);
     orr_code code = check_config(&r->config, err);
     if (!code) {
@@ -242,6 +246,8 @@ void orr_run_stop(orr_run *r)
 
 /* ---- results ---- */
 
+/* A row of the engine's table that is NULL means that it has no such result. Each question has
+ * an answer then, zero or none, so that callers need not know engines. */
 static orr_code cannot(const orr_run *r, const char *what, orr_error *err)
 {
     return orr_fail(err, ORR_EUSAGE, NULL, "a run of %s has no %s", r->engine->name, what);

@@ -116,6 +116,8 @@ void run_fail_text(orr_sim *s, const run_npu *n, uint32_t place, const char *fmt
     run_fail(s, ORR_EINPUT, &err);
 }
 
+/* One list per hook instead of one of observers: most hear two or three of the hooks, and a
+ * node's start then costs a look at a list that is mostly empty. */
 #define ADD_HOOK(hook)                 \
     do {                               \
         unsigned i_ = 0;               \
@@ -250,6 +252,7 @@ static orr_code check_system(orr_sim *s, orr_error *err)
 
 enum { LOOKED_AT = 64 }; /* nodes: traces with kernels have them on every computation */
 
+/* The first nodes only: a trace may have a million nodes and this is asked of each class. */
 static bool has_kernels(const orr_trace *t)
 {
     const uint32_t count = orr_trace_columns(t)->count;

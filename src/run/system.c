@@ -68,6 +68,8 @@ void sys_fini(run_npu *n)
 
 /* ---- streams ---- */
 
+/* A run may have millions of chunks but few at a time, so streams and sets are used again; the
+ * arena only grows to the most that were alive together. */
 static sys_stream *new_stream(orr_sim *s)
 {
     sys_stream *st = s->free_streams;
@@ -180,6 +182,8 @@ void sys_queue_insert(sys_queue *q, sys_stream *st)
     *(before ? &before->previous : &q->last) = st;
 }
 
+/* Both ends of the list change in the same statement: a neighbour, or the queue itself where
+ * there is none. */
 static void remove_stream(sys_queue *q, sys_stream *st)
 {
     *(st->previous ? &st->previous->next : &q->first) = st->next;
@@ -199,6 +203,8 @@ static void move_before(sys_queue *q, sys_stream *st, sys_stream *other)
 static void start_what_fits(run_npu *n, sys_queue *q)
 {
     const uint64_t all = n->sim->opt.queues_per_dim;
+    /* active-chunks-per-dimension, divided among the queues of the dimension and rounded up: at
+     * least one, or nothing would ever start. */
     const uint64_t most = (n->sim->system.active_chunks + all - 1) / all;
     const bool is_agreed = n->sim->system.is_agreed;
     sys_stream *st = q->first;
@@ -233,6 +239,7 @@ static sys_queue *queue_of(const sys_stream *st)
     return &st->npu->queues[st->phases[st->phase].queue];
 }
 
+/* In the shape of an event, for the clock. */
 static void advance_later(void *stream, uint64_t unused)
 {
     (void)unused;

@@ -64,6 +64,9 @@ orr_code work_init(run_npu *n, const work_graph *g, orr_error *err)
     return ORR_OK;
 }
 
+/* All of a rank that a run changes, and nothing that ranks of a class share. A field of run_npu
+ * that is forgotten here is zero in every copy of a rank, and only folded runs are wrong: the
+ * drawn jobs of tests/unit/test_fold.c compare them with `--fold off`. */
 void work_copy(run_npu *n, const run_npu *from)
 {
     const work_graph *g = n->graph;
@@ -299,6 +302,8 @@ void work_compute_ends(void *npu, uint64_t place)
     run_npu_timer(n, lost, work_compute_ends, n, place);
 }
 
+/* gpu_total adds up durations, nodes that overlap included; gpu_time (note_end) is the time in
+ * which any of them ran. */
 static void run_for(run_npu *n, uint32_t place, uint64_t duration)
 {
     const uint8_t type = n->graph->t->columns.type[n->graph->node[place]];
@@ -364,7 +369,8 @@ static void note_roofline(run_npu *n, uint64_t duration, const work_roofline *r)
     n->sum_intensity += weight * r->intensity;
 }
 
-/* A measured trace has durations instead. */
+/* A measured trace has durations instead. num_ops decides by node, not by trace: a measured trace
+ * may have computed nodes added to it. */
 static bool counts_operations(const run_npu *n, uint32_t place)
 {
     const orr_columns *c = &n->graph->t->columns;
@@ -403,7 +409,8 @@ static void roofline(run_npu *n, uint32_t place)
     run_for(n, place, duration);
 }
 
-/* Communication of which only the duration is known. */
+/* Communication of which only the duration is known. Neither queued nor slowed down: what was
+ * measured holds its waits already. */
 static void replay_communication(run_npu *n, uint32_t place)
 {
     const uint64_t us = n->graph->t->columns.duration_us[n->graph->node[place]];

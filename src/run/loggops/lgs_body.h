@@ -158,12 +158,15 @@ LGS_APART void lgs_next_turn(lgs_sim *s, lgs_busy *g, uint64_t number, uint64_t 
 /* ---- costs */
 
 /* Cost of `more` bytes beyond the first at G: exact and wrapping for an integer G; else rounded
- * down. */
+ * down. Two formulas, because doubles are exact to 2^53 only, and the reference multiplies
+ * integers and wraps. */
 LGS_INLINE uint64_t lgs_wire_time(const lgs_sim *s, uint64_t more)
 {
     return s->is_G_whole ? more * s->G_whole : lgs_whole((double)more * s->opt.G);
 }
 
+/* Where an empty message costs no byte, size - 1 wraps on purpose: the reference subtracts
+ * without looking, and its results are kept. */
 LGS_INLINE uint64_t lgs_more_bytes(uint64_t size, const lgs_rules *rules)
 {
     return rules->empty_costs_a_byte && size == 0 ? 0 : size - 1;
@@ -232,6 +235,8 @@ LGS_INLINE bool lgs_on_send(
     const uint64_t noise = lgs_noise(s, host, now, s->opt.o);
     const uint64_t end = now + s->opt.o + more * s->opt.O;
     lgs_start(s, host, node, now, rules->waits_for_release);
+    /* The CPU is busy for o and the copying of bytes, the NIC for the gap and the bytes on the
+     * wire: the next send waits for the later of the two. */
     *cpu = end + noise;
     *nic = now + s->opt.g + lgs_wire_time(s, more);
     if (s->watch)
@@ -322,6 +327,8 @@ LGS_APART void lgs_keep_pair(lgs_sim *s, uint32_t from, uint32_t send, uint32_t 
     lgs_watch_pair(s, &(lgs_pair){from, send & ~(uint32_t)LGS_MESSAGE, to, recv});
 }
 
+/* A receive costs no time of its own: it only says that the rank is ready. The CPU pays o when
+ * the message comes (lgs_on_message). */
 LGS_INLINE bool lgs_on_recv(lgs_sim *s, uint32_t e, const orr__goal_node *n, const lgs_rules *rules)
 {
     lgs_event *ev = &s->queue.events[e];
@@ -504,6 +511,8 @@ LGS_INLINE void lgs_look_ahead(const lgs_sim *s)
     __builtin_prefetch(&s->match.slots[lgs_match_place(&s->match, key)]);
 }
 
+/* All ranks issue at time 0, by rank: so the first numbers follow the order of the file, as in
+ * the reference (goal.md 3.4). */
 LGS_APART void lgs_start_all(lgs_sim *s, const lgs_rules *rules)
 {
     for (uint32_t host = 0; host < s->hosts && !s->has_failed; host++) {

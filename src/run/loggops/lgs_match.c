@@ -88,6 +88,8 @@ static void empty_slot(lgs_match *m, size_t hole)
 
 /* ---- lists by host */
 
+/* Links and keys are arrays by event and not part of it: only schedules with wildcards pay for
+ * them. */
 static bool list_add(lgs_match *m, lgs_side side, lgs_key key, uint32_t e)
 {
     if (!orr_grow(&m->links, &m->link_room, (size_t)e + 1) ||
@@ -108,6 +110,7 @@ static bool list_add(lgs_match *m, lgs_side side, lgs_key key, uint32_t e)
 static void list_remove(lgs_match *m, lgs_side side, uint32_t host, uint32_t e)
 {
     const lgs_link l = m->links[e];
+    /* A head or tail has no neighbour to change but the host's own pointer. */
     *(l.previous ? &m->links[l.previous].next : &m->first[side][host]) = l.next;
     *(l.next ? &m->links[l.next].previous : &m->last[side][host]) = l.previous;
     m->count[side][host]--;
@@ -142,6 +145,7 @@ bool lgs_match_add(lgs_match *m, lgs_queue *q, lgs_side side, lgs_key key, uint3
     return true;
 }
 
+/* A queue holds receives or messages, never both, so one bit of the slot tells which. */
 static inline bool is_side(const lgs_slot *s, lgs_side side)
 {
     return s->last && (s->last & MESSAGES) == (side == LGS_MESSAGES ? MESSAGES : 0);

@@ -49,6 +49,7 @@ static size_t find_slot(const lgs_queue *q, uint64_t time)
     return i;
 }
 
+/* The old table is freed last, so that a failure leaves the queue as it was. */
 static bool grow_slots(lgs_queue *q)
 {
     uint32_t *old = q->slots;
@@ -66,7 +67,8 @@ static bool grow_slots(lgs_queue *q)
     return true;
 }
 
-/* Backward-shift deletion. */
+/* Backward-shift deletion. A slot moves into the hole if the hole lies between its home and its
+ * place, going around: a search for it would have ended there. */
 static void remove_slot(lgs_queue *q, size_t hole)
 {
     const size_t mask = q->slot_count - 1;
@@ -81,6 +83,8 @@ static void remove_slot(lgs_queue *q, size_t hole)
     q->used_slots--;
 }
 
+/* Buckets are reused from a list of free ones: a run passes through far more times than it has
+ * open at once. Number 0 is never given out; it means none. */
 static uint32_t make_bucket(lgs_queue *q, uint64_t time)
 {
     uint32_t b = q->free_bucket;
@@ -139,6 +143,8 @@ uint32_t lgs_queue_next(lgs_queue *q)
 
 /* ---- pairing heaps: the root is the minimum; siblings are linked by next */
 
+/* Numbers differ, so there are no ties and the order is total. The winner's sibling is cut off:
+ * callers pass roots. */
 uint32_t lgs_heap_join(lgs_event *events, uint32_t a, uint32_t b)
 {
     if (events[b].number < events[a].number) {

@@ -40,6 +40,7 @@ typedef struct move {
     uint32_t by;
 } move;
 
+/* A wildcard stands for every rank and so for the same ranks after the move. */
 static uint32_t moved(move m, uint32_t rank)
 {
     return rank == ORR_GOAL_ANY ? rank : net_digit_add(m.digit, rank, m.by);
@@ -60,6 +61,7 @@ static bool takes_rank(const orr_goal *g, move m, uint32_t r)
             (has_peer && (a[i].tag != b[i].tag || moved(m, a[i].peer) != b[i].peer)))
             return false;
     }
+    /* Edges are by number in the rank, so those of equal ranks are the same bytes. */
     return a[ops].then == b[ops].then && memcmp(orr__goal_edges(g, r), orr__goal_edges(g, to),
                                                 a[ops].then * sizeof(uint32_t)) == 0;
 }
@@ -81,6 +83,9 @@ static bool holds(void *goal, const net_digit *d)
 
 /* ---- one run ---- */
 
+/* What a run of home ranks cannot give: records of every rank, a limit on events that falls
+ * between two equal ones, interruptions that are drawn for each rank, and the tie order of other
+ * programs, which goes by rank. */
 static const char *obstacle(const lgs_sim *s)
 {
     const lgs_options *o = &s->opt;
@@ -114,11 +119,14 @@ static orr_code run(lgs_sim *s, uint32_t size, bool *is_done, orr_error *err)
         return orr_no_memory(err);
     for (uint32_t h = 0; h < s->hosts; h++)
         f->touches[h].time = UINT64_MAX;
+    /* No event has that time, so the first of each host counts as new. */
     f->last_time = UINT64_MAX;
     const orr_code code = lgs_run_events(s, &folded_rules, err);
     const bool is_stopped = atomic_load_explicit(&s->must_stop, memory_order_relaxed);
     spread(s, size);
     s->is_spread = is_stopped;
+    /* A stopped run counts as done: its results hold up to that time, and running every rank
+     * would begin anew. */
     *is_done = code || is_stopped || (!f->has_lost_order && lgs_is_complete(s));
     if (f->has_lost_order)
         snprintf(s->fold_why, sizeof s->fold_why,
@@ -551,6 +559,8 @@ lgs_options lgs_defaults(void)
 /* ---- optional records: intervals, queue searches, matches.  Everything is appended as it happens,
  * which is the order of LogGOPSim's files.  40 bytes per span, 24 per search, 16 per pair. */
 
+/* sent_at is by operation because a message does not carry when it was sent: the event is reused
+ * for its arrival. */
 static orr_code watch_open(const lgs_sim *s, lgs_watch **out, orr_error *err)
 {
     lgs_watch *w = orr_alloc(1, sizeof *w);
@@ -632,7 +642,8 @@ static orr_code check_options(const lgs_options *o, const lgs_rules *rules, orr_
     return rules->check ? rules->check(o, err) : ORR_OK;
 }
 
-/* Undefined behaviour in the references (goal.md 3), an error here. */
+/* Undefined behaviour in the references (goal.md 3), an error here. Once, here: the loop uses a
+ * peer as an index without looking at it again. */
 static orr_code check_peers(const orr_goal *g, orr_error *err)
 {
     const uint32_t ranks = g->rank_count;
@@ -683,6 +694,7 @@ static bool make_busy(lgs_sim *s)
         (s->rules->clocks_go_back && s->rules->clocks_go_back(s)))
         return true;
     const size_t count = (size_t)s->hosts * s->cpus * (1 + 2 * (size_t)s->nics);
+    /* Zero is a number of an event, so empty groups are marked. */
     s->busy = orr_alloc(count, sizeof *s->busy);
     for (size_t i = 0; s->busy && i < count; i++)
         s->busy[i].first = UINT64_MAX;
@@ -824,7 +836,8 @@ orr_code lgs_outcome(const lgs_sim *s, const orr_error *inner, orr_error *err)
     return inner->code;
 }
 
-/* Runs until so many events have run since the start, then returns. */
+/* Runs until so many events have run since the start, then returns. One flag for every kind of
+ * stop: see lgs_is_stopped. */
 static void count_events(lgs_sim *s, uint64_t most)
 {
     s->is_counting = true;
