@@ -810,7 +810,7 @@ typedef struct run {
 typedef struct table {
     entry *entries;
     run *runs;
-    uint32_t entry_count, run_count, rank_count; /* ranks: summed over the runs */
+    uint32_t run_count, rank_count; /* ranks: summed over the runs */
 } table;
 
 /* The earliest first; unexplained ones last. */
@@ -832,8 +832,7 @@ static int compare_runs(const void *a, const void *b, void *context)
 static bool make_table(
     orr__stall *st, const uint32_t *waits, uint32_t count, bool is_causes, table *out)
 {
-    *out = (table){.entry_count = count,
-                   .entries = orr_arena_new(st->arena, count, entry),
+    *out = (table){.entries = orr_arena_new(st->arena, count, entry),
                    .runs = orr_arena_new(st->arena, count, run)};
     if (count == 0)
         return true;

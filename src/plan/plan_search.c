@@ -708,7 +708,6 @@ typedef struct space {
     uint64_t legal;
     char illegal[REASON_ROOM]; /* why the last one was illegal; "": none was */
     uint64_t illegal_count;
-    uint64_t fixed_away;      /* excluded only by fixed options */
     search_candidate leanest; /* that does not fit */
     uint64_t leanest_bytes;
     bool failed;
@@ -785,10 +784,8 @@ static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_
         return;
     }
     for (uint32_t zero = 0; zero < zeros; zero++) {
-        if (!is_allowed(s, ORR_PLAN_ZERO, zero)) {
-            x->fixed_away++;
+        if (!is_allowed(s, ORR_PLAN_ZERO, zero))
             continue;
-        }
         /* With one micro-batch the step equals that of ZeRO 2, which needs less memory. */
         if (zero == 1 && is_allowed(s, ORR_PLAN_ZERO, 2) &&
             s->base.batch == (uint64_t)c.dp * c.micro_batch)
@@ -816,10 +813,8 @@ static void add_recomputed(space *x, search_candidate c, const orr_llm_options *
         return;
     }
     for (uint8_t r = ORR_RECOMPUTE_NONE; r <= ORR_RECOMPUTE_OPERATORS; r++) {
-        if (!is_allowed(x->s, ORR_PLAN_RECOMPUTE, r)) {
-            x->fixed_away++;
+        if (!is_allowed(x->s, ORR_PLAN_RECOMPUTE, r))
             continue;
-        }
         c.recompute = r;
         orr__llm_view_recompute(&v, (orr_recompute)r);
         add_zeros(x, c, &v, err);
@@ -852,10 +847,8 @@ static void add_sequences(space *x, search_candidate c, orr_error *err)
     for (int sp = 1; sp >= 0; sp--) {
         if (!has_choice && !sp)
             continue;
-        if (has_choice && !is_allowed(x->s, ORR_PLAN_SEQUENCE_PARALLEL, (uint64_t)sp)) {
-            x->fixed_away++;
+        if (has_choice && !is_allowed(x->s, ORR_PLAN_SEQUENCE_PARALLEL, (uint64_t)sp))
             continue;
-        }
         c.no_sequence_parallel = !sp;
         add_if_legal(x, c, err);
     }
@@ -866,10 +859,8 @@ static void add_schedule(
 {
     const bool has_choice = c.pp > 1;
     if ((has_choice && !is_allowed(x->s, ORR_PLAN_PIPELINE, p)) ||
-        !is_allowed(x->s, ORR_PLAN_CHUNKS, chunks)) {
-        x->fixed_away++;
+        !is_allowed(x->s, ORR_PLAN_CHUNKS, chunks))
         return;
-    }
     c.pipeline = (uint8_t)p;
     c.chunks = (uint8_t)chunks;
     add_sequences(x, c, err);
@@ -909,10 +900,8 @@ static void add_micro_batches(space *x, search_candidate c, orr_error *err)
     }
     for (uint64_t mb = 1; mb && mb <= UINT32_MAX && !is_enough(x);
          mb = search_next_divisor(each, mb)) {
-        if (!is_allowed(x->s, ORR_PLAN_MICRO_BATCH, mb)) {
-            x->fixed_away++;
+        if (!is_allowed(x->s, ORR_PLAN_MICRO_BATCH, mb))
             continue;
-        }
         c.micro_batch = (uint32_t)mb;
         add_schedules(x, c, err);
     }
@@ -924,10 +913,8 @@ static void add_experts(space *x, search_candidate c, orr_error *err)
     for (uint64_t ep = 1; ep && (ep == 1 || ep <= experts); ep = search_next_divisor(blocks, ep)) {
         if (ep > 1 && experts % ep)
             continue;
-        if (!is_allowed(x->s, ORR_PLAN_EP, ep)) {
-            x->fixed_away++;
+        if (!is_allowed(x->s, ORR_PLAN_EP, ep))
             continue;
-        }
         c.ep = (uint32_t)ep;
         add_micro_batches(x, c, err);
     }
@@ -938,17 +925,14 @@ static void add_experts(space *x, search_candidate c, orr_error *err)
 typedef struct spaces {
     space *list;
     size_t count, room;
-    uint64_t fixed_away;
     atomic_uint asked;
 } spaces;
 
 static bool add_degrees(orr_plan_search *s, spaces *all, search_candidate c)
 {
     if (!is_allowed(s, ORR_PLAN_TP, c.tp) || !is_allowed(s, ORR_PLAN_CP, c.cp) ||
-        !is_allowed(s, ORR_PLAN_PP, c.pp) || !is_allowed(s, ORR_PLAN_DP, c.dp)) {
-        all->fixed_away++;
+        !is_allowed(s, ORR_PLAN_PP, c.pp) || !is_allowed(s, ORR_PLAN_DP, c.dp))
         return true;
-    }
     if (!orr_grow(&all->list, &all->room, all->count + 1))
         return false;
     all->list[all->count++] = (space){.s = s, .asked = &all->asked, .like = c};

@@ -31,9 +31,7 @@ struct search_bounds;
 
 struct orr_plan_search {
     orr_plan_options opt;
-    orr_machine machine; /* the part in use */
-    char machine_text[ORR_MACHINE_PATH + 16];
-    char *machine_given;
+    orr_machine machine;  /* the part in use */
     orr_llm_options base; /* options common to all plans */
     double flops;         /* that the model needs for a step */
     double peak_flops;    /* of a device, per second */

@@ -177,7 +177,7 @@ typedef struct sweep_job {
     size_t in_flight;
     uint64_t answers, answer_ns; /* to plan the queue length */
     sweep_peer *peers;
-    size_t peer_count, peer_room, local_count;
+    size_t peer_count, peer_room;
     swp_cluster cluster;
     int listener;
     uint32_t ranks_seen;

@@ -47,7 +47,7 @@ typedef struct reader {
     size_t room;
     /* column indices; SIZE_MAX: none */
     size_t size, count, redop, root, time, algbw, busbw, columns;
-    bool has_header, has_units, has_end;
+    bool has_header, has_end;
     alone_text *out;
 } reader;
 
@@ -183,7 +183,6 @@ static orr_code take_remark(reader *r, orr_str s, orr_error *err)
     else if (n > 2 && orr_str_is(words[0], "(B)")) {
         if (place_of(words, n, "(us)") == SIZE_MAX || place_of(words, n, "(GB/s)") == SIZE_MAX)
             return fail(r, err, "expected times in (us) and bandwidths in (GB/s)");
-        r->has_units = true;
     } else if (orr_str_has(s, "Avg bus bandwidth"))
         r->has_end = true;
     return ORR_OK;

@@ -118,11 +118,11 @@ orr_code orr__llm_tape_part(const orr__llm_view *v,
 
 /* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
 typedef struct orr__tape_sync {
-    uint64_t dense, expert;             /* parameters of the rank */
-    uint64_t dense_share, expert_share; /* that it updates */
-    uint64_t weight, grad;              /* bytes of one */
-    bool gathers_at_end;                /* new weights travel after the update */
-    bool gathers_layers;                /* ZeRO 3 */
+    uint64_t dense, expert; /* parameters of the rank */
+    uint64_t dense_share;   /* that it updates */
+    uint64_t weight, grad;  /* bytes of one */
+    bool gathers_at_end;    /* new weights travel after the update */
+    bool gathers_layers;    /* ZeRO 3 */
 } orr__tape_sync;
 orr_code orr__llm_tape_update(const orr__llm_view *v,
                               uint32_t pipeline_rank,

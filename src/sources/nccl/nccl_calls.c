@@ -52,7 +52,6 @@ typedef struct timing {
     uint32_t *leaders; /* calls: the first of each group, and those of none, by start */
     size_t kernel_count, leader_count;
     uint32_t *leader_of; /* for each call inside the window its leader; ORR__NONE: outside */
-    bool is_clipped;     /* only what is inside the window counts */
 } timing;
 
 /* ---- the window ---- */
@@ -81,10 +80,10 @@ static bool leads(const timing *t, size_t call, uint32_t *leader)
     return true;
 }
 
+/* is_clipped: only what is inside the window counts. */
 static void pick(timing *t, bool is_clipped)
 {
     const nccl_gpu *g = t->gpu;
-    t->is_clipped = is_clipped;
     t->kernel_count = t->leader_count = 0;
     for (size_t i = 0; i < g->kernels.count; i++)
         if (!is_clipped || is_inside(g, g->kernels.at[i].start, g->kernels.at[i].end))

@@ -120,7 +120,6 @@ struct orr_linked {
     orr_intern *group_names; /* the number of a name is its place in groups */
     bool is_out_of_memory;   /* a list of groups was not read for lack of memory */
     orr_arena *arena;        /* texts and arrays that are nowhere else */
-    bool lacks_memory;       /* for a list of groups */
     orr_input *input[2];     /* files that texts are borrowed from; closed with it */
 };
 

@@ -430,7 +430,7 @@ static orr_code keep_node(const reader *r, draft *d)
         d->node.kind = LINKED_GROUPS;
         read_groups(r, d->value);
     }
-    if (r->l->lacks_memory || !linked_add(r->l, &d->node, d->has_comm ? &d->comm : NULL))
+    if (r->l->is_out_of_memory || !linked_add(r->l, &d->node, d->has_comm ? &d->comm : NULL))
         return orr_no_memory(r->err);
     return ORR_OK;
 }

@@ -420,14 +420,10 @@ static inline bool fab_flow_misses(const fab_flow *w)
 }
 void fab_selective_forget(fab_flow *w);
 
-/* The flow to serve now, or FAB_NONE; finished flows are freed as in the reference
- * (packet-network.md 6.5). */
-void fab_nic_update(fab *f, uint32_t flow); /* its bytes, window or state have changed */
-/* When some flow may send: false if one might already, or there is none. */
 void fab_nic_fini(fab_nic *n);
 
+/* With its next_at (packet-network.md 8.2). */
 void fab_flow_change_rate(fab *f, uint32_t flow, uint64_t rate);
-/* and updates next_at (packet-network.md 8.2) */
 void fab_flow_set_rate(fab *f, uint32_t flow, uint64_t rate);
 
 /* A rate from a real number, truncated; never above `most`. */
