@@ -1179,16 +1179,22 @@ static int add_routed(llm_steps *s, int from, int behind)
     return at;
 }
 
+/* All shared experts of a layer, as one wide one. */
+static ffn shared_experts(const llm_job *g)
+{
+    return (ffn){.up = "shared.up",
+                 .activation = "shared.activation",
+                 .down = "shared.down",
+                 .rows = g->tokens,
+                 .width = g->m->shared_ffn * g->m->shared_experts,
+                 .copies = 1};
+}
+
 static int add_shared_ffn(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
-    const ffn shared = {.up = "shared.up",
-                        .activation = "shared.activation",
-                        .down = "shared.down",
-                        .rows = g->tokens,
-                        .width = m->shared_ffn * m->shared_experts,
-                        .copies = 1};
+    const ffn shared = shared_experts(g);
     int at = add_ffn(s, from, &shared, "shared.gather", "shared.scatter");
     if (m->has_shared_gate) {
         const int gate = add_product(s, "shared.scale", from, g->thin_tokens, 1, m->hidden);
@@ -1268,12 +1274,7 @@ static int add_shared(llm_steps *s, int from)
 {
     const llm_job *g = s->g;
     const orr_model *m = g->m;
-    const ffn shared = {.up = "shared.up",
-                        .activation = "shared.activation",
-                        .down = "shared.down",
-                        .rows = g->tokens,
-                        .width = m->shared_ffn * m->shared_experts,
-                        .copies = 1};
+    const ffn shared = shared_experts(g);
     const int at = add_ffn_products(s, from, &shared);
     if (!m->has_shared_gate)
         return at;

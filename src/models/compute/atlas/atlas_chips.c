@@ -44,6 +44,10 @@
  * (truth/README.md has the rest): 1.63 % in time, a third of their variation in power. */
 #define UNITS(n, mhz) .units = (n), .clock_MHz = (mhz), .power_spread = 0.05
 
+/* The clock under the power cap: falls by `slope` MHz per TFLOP/s beyond `from`. */
+#define CAPPED(from, slope) \
+    .capped_from_tflops = (from), .capped_slope = (slope), .capped_power = 0.55
+
 static const orr_chip chips[] = {
     {.name = "h200",
      .note = "NVIDIA H200 SXM 141 GB",
@@ -56,9 +60,7 @@ static const orr_chip chips[] = {
       * (truth/measure/power.csv): clocks of the last second; relative to times after a rest, times
       * have grown by this power of the clock ratio (0.546, least squares of logarithms over the
       * rows with a lower clock). */
-     .capped_from_tflops = 190,
-     .capped_slope = 1.06,
-     .capped_power = 0.55,
+     CAPPED(190, 1.06),
      .dispatch_us = 17,
      .bus_GBps = 55},
     {.name = "h100",
@@ -70,9 +72,7 @@ static const orr_chip chips[] = {
      UNITS(132, 1980),
      .launch_us = 1.6,
      /* the H200's law: the same die under the same limit of 700 W */
-     .capped_from_tflops = 190,
-     .capped_slope = 1.06,
-     .capped_power = 0.55,
+     CAPPED(190, 1.06),
      .dispatch_us = 17,
      .bus_GBps = 55},
     {.name = "a100",
@@ -95,9 +95,7 @@ static const orr_chip chips[] = {
      .launch_us = 1.6,
      /* No clock of a Blackwell at its power cap is published: assume it falls as the H200's does,
       * by the share of the peak.  Public kernels of both were timed in bursts. */
-     .capped_from_tflops = 432,
-     .capped_slope = 0.463,
-     .capped_power = 0.55,
+     CAPPED(432, 0.463),
      .dispatch_us = 17,
      .bus_GBps = 55},
     {.name = "gb200",
@@ -108,9 +106,7 @@ static const orr_chip chips[] = {
      MEMORY(8000, 186, 126),
      UNITS(152, 2062),
      .launch_us = 1.6,
-     .capped_from_tflops = 480, /* as the B200's */
-     .capped_slope = 0.437,
-     .capped_power = 0.55,
+     CAPPED(480, 0.437), /* as the B200's */
      .dispatch_us = 20,
      .bus_GBps = 200},
     {.name = "b300",
@@ -121,9 +117,7 @@ static const orr_chip chips[] = {
      MEMORY(7750, 288, 126),
      UNITS(148, 1965),
      .launch_us = 1.6,
-     .capped_from_tflops = 432, /* as the B200's */
-     .capped_slope = 0.463,
-     .capped_power = 0.55,
+     CAPPED(432, 0.463), /* as the B200's */
      .dispatch_us = 17,
      .bus_GBps = 110},
     {.name = "gb300",
@@ -134,9 +128,7 @@ static const orr_chip chips[] = {
      MEMORY(8000, 288, 126),
      UNITS(152, 2062),
      .launch_us = 1.6,
-     .capped_from_tflops = 480, /* as the B200's */
-     .capped_slope = 0.437,
-     .capped_power = 0.55,
+     CAPPED(480, 0.437), /* as the B200's */
      .dispatch_us = 20,
      .bus_GBps = 200},
     {.name = "l40s",
