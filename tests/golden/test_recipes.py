@@ -83,7 +83,7 @@ def compile_as(like, source, output, first_include):
 
 def link(objects, output):
     """The program; what the objects define is not taken from the archives behind them."""
-    libraries = subprocess.run(["pkg-config", "--libs", "zlib", "libzstd", "yaml-0.1", "simdjson"],
+    libraries = subprocess.run(["pkg-config", "--libs", "zlib", "libzstd", "yaml-0.1"],
                                capture_output=True, text=True, check=True).stdout.split()
     archives = [*sorted((BUILD / "cli").glob("*.a")), BUILD / "liborrery.a"]
     flags = {word for words in commands().values() for word in words if word.startswith("-fsanitize")}

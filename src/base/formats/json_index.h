@@ -19,8 +19,9 @@ typedef enum orr__json_found {
     ORR__JSON_TROUBLE /* the library failed for a reason other than the input */
 } orr__json_found;
 
-/* For pieces of up to `room` bytes; 4 bytes of memory for each.  NULL: out of memory. */
-orr__json_index *orr__json_index_create(size_t room);
+/* For pieces of up to `room` bytes; 4 bytes of memory for each.  is_large: there is enough to read
+ * that loading simdjson pays.  NULL: out of memory. */
+orr__json_index *orr__json_index_create(size_t room, bool is_large);
 void orr__json_index_destroy(orr__json_index *ix); /* NULL is fine */
 
 /* The offsets of the tokens of a piece that begins outside any string.  Reads no byte beyond the
