@@ -98,8 +98,9 @@ static void print_dims(const orr_net_config *c)
     printf("\n%-10s %-10s %6s %14s %12s\n", "dimension", "shape", "ranks", "rate per link",
            "latency");
     for (uint32_t k = 0; k < c->dims; k++)
-        printf("%-10u %-10s %6u %14s %12s\n", k, shapes[c->shape[k]], c->npus[k],
-               rate(c->bandwidth[k] * (1 << 30) / 1e9, a), latency(c->latency_ns[k], b));
+        printf("%-10u %-10s %6u %14s %12s\n", k, c->is_open[k] ? "line" : shapes[c->shape[k]],
+               c->npus[k], rate(c->bandwidth[k] * (1 << 30) / 1e9, a),
+               latency(c->latency_ns[k], b));
 }
 
 /* Figures of a built-in machine whose remark says that nobody publishes them, except for those that
@@ -211,7 +212,8 @@ static void print_machine_json(const orr_machine *m, const orr_net_config *dims)
     put_machine(w, m);
     orr_json_put_array(w, "dimensions");
     for (uint32_t k = 0; k < dims->dims; k++) {
-        orr_json_put_row(w, ORR_T("shape", shapes[dims->shape[k]]), ORR_U("ranks", dims->npus[k]),
+        orr_json_put_row(w, ORR_T("shape", dims->is_open[k] ? "Line" : shapes[dims->shape[k]]),
+                         ORR_U("ranks", dims->npus[k]),
                          ORR_D("bandwidth_GBps", dims->bandwidth[k] * (1 << 30) / 1e9),
                          ORR_D("latency_ns", dims->latency_ns[k]));
     }

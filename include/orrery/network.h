@@ -54,6 +54,7 @@ typedef struct orr_net_config {
     orr_where where; /* the file, for messages */
     /* With one dimension: ranks per host, which the dimension connects; 0: unknown. */
     uint32_t ranks_per_node;
+    bool is_open[ORR_NET_DIMS]; /* a ring without the link between its last rank and its first */
 } orr_net_config;
 
 /* Traffic of one link, in one direction. */

@@ -93,6 +93,7 @@ typedef struct bound_cut {
 } bound_cut;
 
 struct search_bounds {
+    bool is_torus;             /* collectives of a torus of links (coll_torus.h) */
     struct nccl_custom *table; /* of collectives, where the machine has a file; NULL: none */
     orr_net_config dims;
     const orr_chip *chip;

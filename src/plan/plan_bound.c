@@ -998,6 +998,7 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
     b->chip = orr_chip_find(s->machine.chip);
     b->deviations = orr_highest_of(orr_machine_devices(&s->machine));
     b->has_times = strcmp(s->machine.collectives, "none") != 0;
+    b->is_torus = strcmp(s->machine.collectives, "torus") == 0;
     if (!code)
         code = nccl_custom_open(s->machine.collectives, &b->table, err);
     if (!code)

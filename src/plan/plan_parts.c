@@ -40,7 +40,12 @@ static bool find_shapes(const orr_plan_search *s,
                         .out_reduces = s->machine.fabric_reduces};
         uint32_t i = 0;
         orr__llm_view_members(v, axis, g, members);
-        joint_shape_of(&b->dims, members, degree, &h);
+        if (b->is_torus && !torus_shape_of(&b->dims, members, degree, &h.torus)) {
+            orr_free(members);
+            return false;
+        }
+        if (!b->is_torus)
+            joint_shape_of(&b->dims, members, degree, &h);
         while (i < out->count && memcmp(&out->list[i], &h, sizeof h) != 0)
             i++;
         if (i < out->count)
@@ -68,8 +73,9 @@ double bound_collective_ns(const struct search_bounds *b,
     for (uint32_t i = 0; i < shapes->count; i++) {
         const nccl_shape *h = &shapes->list[i];
         nccl_cost c;
-        const uint64_t all = kind == ORR_COLL_ALL_GATHER ? bytes * h->ranks : bytes;
-        if (h->ranks < 2 || !nccl_cost_of(h, kind, all, NULL, &c))
+        const uint32_t ranks = b->is_torus ? h->torus.ranks : h->ranks;
+        const uint64_t all = kind == ORR_COLL_ALL_GATHER ? bytes * ranks : bytes;
+        if (ranks < 2 || !nccl_cost_of(h, kind, all, NULL, &c))
             return 0;
         const double ns = floor(c.time_ns) - 2, inside = h->up_GBps > 0 ? c.up_bytes : 0;
         least = i == 0 || ns < least ? ns : least;

@@ -86,6 +86,7 @@ struct orr_run {
     orr_net_config plain;           /* one switch, or the dimensions of the machine */
     orr_system system;              /* that of the machine */
     orr_machine machine;            /* the part in use; size 0: none given */
+    bool is_torus;                  /* collectives are those of the machine's torus */
     struct nccl_custom *nccl_table; /* its collectives file; NULL: none */
     double seconds;
     orr_run_rank rank; /* the last result returned */

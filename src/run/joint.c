@@ -122,7 +122,8 @@ orr_code joint_create(orr_sim *s, orr_error *err)
     j->f = fluid_network_flows(s->net);
     j->paths = fluid_network_paths(s->net);
     j->per_node = ranks_per_node(s);
-    if (is_all && !s->opt.plans) /* a user who names an algorithm wants its plain messages */
+    if (is_all && !s->opt.plans &&
+        !s->opt.is_torus) /* a user who names an algorithm wants its plain messages */
         fluid_network_price(s->net, price_message, j);
     return ORR_OK;
 }
@@ -280,6 +281,10 @@ void joint_shape_of(const orr_net_config *c, const uint32_t *members, uint32_t c
 static orr_code find_shape(joint_group *g, orr_error *err)
 {
     struct joint *j = g->j;
+    if (j->s->opt.is_torus)
+        return torus_shape_of(&j->s->net_config, g->members, g->count, &g->shape.torus)
+                   ? ORR_OK
+                   : orr_no_memory(err);
     count_nodes(g->members, g->count, j->per_node, &g->shape);
     g->shape.generation = (nccl_generation)j->s->opt.nccl_generation;
     g->shape.table = j->s->opt.nccl_table;
@@ -576,6 +581,79 @@ static orr_code add_all_pairs(joint_group *g, const traffic *t, orr_error *err)
     return code;
 }
 
+/* Both directions of every axis of a torus that the members span. */
+static orr_code add_axis(
+    joint_group *g, uint32_t k, const torus_axis *a, double share, orr_error *err)
+{
+    const orr_net_config *c = &g->j->s->net_config;
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < g->count && share > 0 && !code; i++)
+        for (int forward = 0; forward < 2 && !code; forward++) {
+            uint32_t at = g->members[i];
+            const uint32_t next = torus_step(c, k, a->hops, at, forward);
+            if (!bsearch(&next, g->members, g->count, sizeof next, orr_by_u32))
+                continue;
+            /* Link by link: halfway around a ring a route would choose one direction. */
+            for (uint32_t hop = 0; hop < a->hops && !code; hop++) {
+                double latency = 0;
+                const uint32_t to = torus_step(c, k, 1, at, forward);
+                code = fluid_paths_add(g->j->paths, at, to, share, &latency, err);
+                at = to;
+            }
+        }
+    return code;
+}
+
+/* Along a dimension of switches: each member to the next. */
+static orr_code add_outside(joint_group *g, uint32_t k, double share, orr_error *err)
+{
+    const orr_net_config *c = &g->j->s->net_config;
+    const uint32_t stride = stride_of(c, k), n = c->npus[k];
+    orr_code code = ORR_OK;
+    for (uint32_t i = 0; i < g->count && share > 0 && !code; i++) {
+        const uint32_t rank = g->members[i], at = rank / stride % n;
+        uint32_t to = rank;
+        for (uint32_t by = 1; by < n && to == rank; by++) {
+            const uint32_t next = rank - at * stride + (at + by) % n * stride;
+            if (bsearch(&next, g->members, g->count, sizeof next, orr_by_u32))
+                to = next;
+        }
+        double latency = 0;
+        if (to != rank)
+            code = fluid_paths_add(g->j->paths, rank, to, share, &latency, err);
+    }
+    return code;
+}
+
+static orr_code add_torus(joint_group *g, const traffic *t, orr_error *err)
+{
+    const orr_net_config *c = &g->j->s->net_config;
+    const torus_shape *s = &g->shape.torus;
+    double load[TORUS_AXES];
+    orr_code code = ORR_OK;
+    if (s->is_ring) {
+        for (uint32_t i = 0; i < g->count && !code; i++) {
+            const uint32_t next = i + 1 < g->count ? i + 1 : 0;
+            code = add_pair(g, i, next, t->up / 2, err);
+            if (!code)
+                code = add_pair(g, next, i, t->up / 2, err);
+        }
+        return code;
+    }
+    torus_loads(s, t->is_pairs, load);
+    for (uint32_t k = 0, axis = 0; k < c->dims && !code; k++) {
+        if (!differ_in(g->j->s, g, k))
+            continue;
+        if (c->shape[k] != ORR_NET_RING) {
+            code = add_outside(g, k, t->out, err);
+            continue;
+        }
+        code = add_axis(g, k, &s->axis[axis], t->up * load[axis], err);
+        axis++;
+    }
+    return code;
+}
+
 orr_code joint_add_links(struct joint *j,
                          const uint32_t *members,
                          uint32_t count,
@@ -589,7 +667,17 @@ orr_code joint_add_links(struct joint *j,
     const orr_code code = find_shape(&g, err);
     if (code)
         return code;
+    if (g.shape.torus.ranks)
+        return add_torus(&g, &t, err);
     return is_pairs ? add_all_pairs(&g, &t, err) : add_rings(&g, &t, err);
+}
+
+uint64_t joint_mark(struct joint *j, const uint32_t *members, uint32_t count)
+{
+    torus_shape s;
+    if (!j->s->opt.is_torus || !torus_shape_of(&j->s->net_config, members, count, &s))
+        return 0;
+    return orr_hash_bytes(&s, sizeof s, 0);
 }
 
 /* In lockstep, for all groups represented by this one: their load on the representative links. */
@@ -629,6 +717,8 @@ static traffic *find_traffic(joint_group *g, traffic like, orr_error *err)
         code = add_ports(g, &like, err);
     else if (j->s->lockstep)
         code = add_alike(g, &like, err);
+    else if (g->shape.torus.ranks)
+        code = add_torus(g, &like, err);
     else if (like.is_pairs)
         code = add_all_pairs(g, &like, err);
     else
@@ -710,6 +800,27 @@ static const nccl_cost *find_cost(joint_group *g, orr_collective kind, uint64_t 
     return &k->cost;
 }
 
+/* What the members send along each dimension. */
+static void tell_axes(const meeting_of_ranks *m, const nccl_cost *c)
+{
+    const joint_group *g = m->group;
+    const torus_shape *t = &g->shape.torus;
+    const orr_net_config *dims = &g->j->s->net_config;
+    double part[TORUS_AXES] = {1};
+    if (!t->is_ring)
+        torus_parts(t, m->kind == ORR_COLL_ALL_TO_ALL, part);
+    for (uint32_t k = 0, axis = 0; k < dims->dims; k++) {
+        if (!differ_in(g->j->s, g, k))
+            continue;
+        const bool is_axis = dims->shape[k] == ORR_NET_RING;
+        const double bytes = is_axis || t->is_ring ? c->up_bytes * part[axis] : c->out_bytes;
+        watch_along(g->j->s, k, g->count, g->groups, bytes);
+        axis += is_axis;
+        if (t->is_ring) /* all of it for the innermost dimension of a group that is no box */
+            return;
+    }
+}
+
 static void begin(meeting_of_ranks *m)
 {
     joint_group *g = m->group;
@@ -727,7 +838,9 @@ static void begin(meeting_of_ranks *m)
     /* A copy: a later collective may reuse the row. */
     const nccl_cost c = *known;
     tell_moving(m, true);
-    if (run_is_recorded(run_npu_of(s, m->ranks[0])))
+    if (run_is_recorded(run_npu_of(s, m->ranks[0])) && g->shape.torus.ranks)
+        tell_axes(m, &c);
+    else if (run_is_recorded(run_npu_of(s, m->ranks[0])))
         watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
     const double moving = c.time_ns - c.latency_ns;
@@ -736,7 +849,8 @@ static void begin(meeting_of_ranks *m)
         clk_after(s->clock, (uint64_t)llround(c.time_ns), finish, m, 0);
         return;
     }
-    const traffic like = {.up = g->shape.up_GBps > 0 ? c.up_bytes / most : 0,
+    const bool is_inside = g->shape.up_GBps > 0 || g->shape.torus.ranks;
+    const traffic like = {.up = is_inside ? c.up_bytes / most : 0,
                           .out = c.out_bytes / most,
                           .is_pairs = m->kind == ORR_COLL_ALL_TO_ALL};
     const traffic *t = find_traffic(g, like, &err);

@@ -39,6 +39,9 @@ orr_code joint_add_links(struct joint *j,
                          double out,
                          orr_error *err);
 
+/* A number that differs where groups that load links alike may take different times. */
+uint64_t joint_mark(struct joint *j, const uint32_t *members, uint32_t count);
+
 /* Which members wait in which collective, as words for steady.c; returns their number, and writes
  * them if `out` is not NULL.  The number of meetings of a group is relative to its members. */
 size_t joint_state(const struct joint *j, uint64_t *out);

@@ -52,6 +52,11 @@ static void take_rings(orr_system *s, uint32_t dims)
     s->active_chunks = ALL_CHUNKS;
 }
 
+static bool is_torus(const orr_machine *m)
+{
+    return strcmp(m->collectives, "torus") == 0;
+}
+
 orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *err)
 {
     orr_net_config dims;
@@ -78,6 +83,8 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
     /* Otherwise no algorithm is set, and the network may run collectives as NCCL does. */
     if (strcmp(m->collectives, "none") == 0)
         take_rings(&s, dims.dims);
+    if (is_torus(m))
+        s.active_chunks = ALL_CHUNKS; /* as take_rings, wherever they run as messages */
     *out = s;
     return ORR_OK;
 }
@@ -111,6 +118,15 @@ static double narrow_gain(const orr_run *r)
                           : bits == 4 ? chip->peak_tflops[ORR_TYPE_NVFP4]
                                       : 0;
     return wide > 0 && narrow > 0 ? narrow / wide : 1;
+}
+
+/* Collectives of a torus are whole operations on the network fluid, along its dimensions; elsewhere
+ * they are messages. */
+static bool runs_on_torus(const orr_run *r)
+{
+    const orr_run_config *c = &r->config;
+    return is_torus(&r->machine) && c->dims == &r->plain && !(c->records & ORR_RUN_SCHEDULE) &&
+           !c->own_network && (!c->network || strcmp(c->network, "fluid") == 0);
 }
 
 /* The comma before the first change of a figure, KEY=VALUE; a path may hold commas, too. */
@@ -161,5 +177,8 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
     }
     if (!c->topology && !c->dims)
         c->dims = &r->plain;
+    r->is_torus = runs_on_torus(r);
+    if (!code && is_torus(&r->machine) && !r->is_torus && c->own_system == &r->system)
+        take_rings(&r->system, r->plain.dims);
     return code ? orr_because(err, code, "--machine %s", c->machine) : ORR_OK;
 }

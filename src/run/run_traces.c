@@ -180,6 +180,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .nccl_generation =
             (int)(c->machine ? nccl_generation_of(r->machine.architecture) : NCCL_OTHER),
         .nccl_table = r->nccl_table,
+        .is_torus = r->is_torus,
         .up_reduces = c->machine && r->machine.up_reduces,
         .out_reduces = c->machine && r->machine.fabric_reduces,
     };

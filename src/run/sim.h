@@ -103,6 +103,7 @@ typedef struct orr_sim_options {
     const struct orr_software *software; /* NULL: as recorded in the traces */
     /* Collectives as NCCL runs them (joint.h): whose constants, and which networks reduce. */
     int nccl_generation;                  /* nccl_generation */
+    bool is_torus;                        /* collectives of a torus of links (coll_torus.h) */
     const struct nccl_custom *nccl_table; /* of the machine's file; NULL: that of the generation */
     bool up_reduces, out_reduces;
 } orr_sim_options;

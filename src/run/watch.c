@@ -596,6 +596,12 @@ static uint64_t whole_bytes(double each, uint32_t groups)
     return each * groups < (double)INT64_MAX ? (uint64_t)each * groups : INT64_MAX;
 }
 
+void watch_along(orr_sim *s, uint32_t dimension, uint32_t count, uint32_t groups, double bytes)
+{
+    if (s->watch && bytes > 0)
+        count_traffic(s, dimension, (uint64_t)groups * count, whole_bytes(bytes * count, groups));
+}
+
 void watch_joint(orr_sim *s,
                  const uint32_t *members,
                  uint32_t count,
@@ -1225,7 +1231,7 @@ orr_sim_dimension orr_sim_dimension_at(const orr_sim *s, uint32_t index)
         return out;
     out.ranks = c->npus[index];
     if (!s->is_link_level) {
-        out.shape = shapes[c->shape[index]];
+        out.shape = c->is_open[index] ? "Line" : shapes[c->shape[index]];
         out.links = net_rank_links(c->shape[index], c->npus[index]);
         out.bandwidth = c->bandwidth[index] * (double)(1 << 30);
         out.latency_ns = c->latency_ns[index];

@@ -259,6 +259,9 @@ void watch_joint(orr_sim *s,
                  double out,
                  uint32_t per_node);
 
+/* The same where they send along this dimension. */
+void watch_along(orr_sim *s, uint32_t dimension, uint32_t count, uint32_t groups, double bytes);
+
 /* The source of a folded run's log: classes of ranks with the same steps. */
 typedef struct watch_source {
     const orr_sim *s;

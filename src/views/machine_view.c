@@ -95,7 +95,10 @@ static bool put_links(orr_buf *b, const orr_machine *m, const orr_net_config *c)
     const bool is_tree = m->fabric == ORR_MACHINE_FABRIC_SWITCH ||
                          m->fabric == ORR_MACHINE_FABRIC_RAILS ||
                          m->fabric == ORR_MACHINE_FABRIC_LEAF_SPINE;
-    if (m->fabric == ORR_MACHINE_FABRIC_TORUS && c->dims > 0 && c->npus[0] > 1)
+    bool is_closed = true; /* tori of topology files wrap along all axes */
+    for (uint32_t k = 0; k < c->dims; k++)
+        is_closed = is_closed && (!c->is_open[k] || c->npus[k] == 2);
+    if (m->fabric == ORR_MACHINE_FABRIC_TORUS && is_closed && c->dims > 0 && c->npus[0] > 1)
         put_torus(b, c);
     else if (m->up == ORR_MACHINE_UP_SWITCH && is_tree && m->nodes > 1 && m->devices > 1)
         put_servers(b, m);

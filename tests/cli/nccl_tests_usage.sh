@@ -6,7 +6,7 @@ try() {
 }
 try orrery nccl-tests
 try orrery nccl-tests --machine dgx-h101
-try orrery nccl-tests --machine tpu-v4
+try orrery nccl-tests --machine tpu-v4,collectives=none
 try orrery nccl-tests --machine dgx-h100 --op barrier
 try orrery nccl-tests --machine dgx-h100 -b 8X
 try orrery nccl-tests --machine dgx-h100 -b -8

@@ -62,6 +62,7 @@ TEST(test_machine__rates_are_those_published)
                      {"gb200-nvl72", 72, 1800, 28800},
                      {"mi300x", 8, 896, 3200},
                      {"tpu-v4", 4, 600, 0},
+                     {"tpu-v5e", 4, 400, 0},
                      {"tpu-v5p", 4, 1200, 0},
                      {"trainium2", 16, 1024, 3200}};
     size_t count = 0;
@@ -150,18 +151,16 @@ TEST(test_machine__torus_grows_as_a_cube)
         uint32_t size[3];
     } cases[] = {{"tpu-v4:16", {4, 4, 4}},
                  {"tpu-v4:128", {8, 8, 8}},
-                 {"tpu-v5p:48", {6, 4, 8}},
+                 {"tpu-v5p:48", {12, 4, 4}}, /* whole cubes */
+                 {"tpu-v5p:12", {4, 4, 3}},
                  {"tpu-v4:2", {2, 2, 2}}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const orr_net_config c = dims_of(cases[i].text);
-        uint32_t all = 1, wanted = 1;
         CHECK_EQ_U(c.dims, 3);
         for (uint32_t k = 0; k < 3; k++) {
             CHECK(c.shape[k] == ORR_NET_RING);
-            all *= c.npus[k];
-            wanted *= cases[i].size[k];
+            CHECK_EQ_U(c.npus[k], cases[i].size[k]);
         }
-        CHECK_EQ_U(all, wanted);
     }
     CHECK(is_near(dims_of("tpu-v4:16").bandwidth[0] * (1 << 30), 50e9));
     CHECK_EQ_U(dims_of("tpu-v4").dims, 2); /* 2 x 2 */
@@ -171,6 +170,33 @@ TEST(test_machine__torus_grows_as_a_cube)
     CHECK_EQ_U(c.npus[2], 4);
     CHECK(is_near(c.bandwidth[0] * (1 << 30), 128e9));
     CHECK(is_near(c.bandwidth[2] * (1 << 30), 25e9));
+}
+
+TEST(test_machine__axes_close_to_rings_as_published)
+{
+    /* v4 and v5p: whole cubes in all axes, others in none; v5e: only an axis of 16.  Part of a node
+     * has the wrap of the axes that it has whole. */
+    static const struct {
+        const char *text;
+        uint32_t open; /* a bit per dimension */
+    } cases[] = {{"tpu-v4:16", 0},   {"tpu-v4:8", 7},
+                 {"tpu-v5p:32", 0},  {"tpu-v5p:24", 7},
+                 {"tpu-v5e:4", 3},   {"tpu-v5e:32", 2},
+                 {"tpu-v5e:64", 0},  {"trainium2", 0},
+                 {"trainium2:2", 0}, {"tpu-v5e:4,scale_up.wrap=4", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const orr_net_config c = dims_of(cases[i].text);
+        for (uint32_t k = 0; k < c.dims; k++)
+            CHECK_EQ_U(c.is_open[k], cases[i].open >> k & 1);
+    }
+    const orr_machine all = find("trainium2");
+    orr_machine part;
+    orr_net_config c;
+    orr_error err;
+    CHECK_OK(orr_machine_fit(&all, 8, &part, &err), &err);
+    CHECK_OK(orr_machine_dims(&part, &c, &err), &err);
+    CHECK_EQ_U(c.npus[0], 4);
+    CHECK(!c.is_open[0] && c.is_open[1]);
 }
 
 TEST(test_machine__oversubscription_counts_beyond_one_leaf)
@@ -261,6 +287,7 @@ int main(void)
         RUN(test_machine__mesh_shares_its_rate_over_its_links),
         RUN(test_machine__part_of_a_node_keeps_its_links),
         RUN(test_machine__torus_grows_as_a_cube),
+        RUN(test_machine__axes_close_to_rings_as_published),
         RUN(test_machine__oversubscription_counts_beyond_one_leaf),
         RUN(test_machine__one_device_and_no_scale_up),
         RUN(test_machine__refuses_with_a_place),

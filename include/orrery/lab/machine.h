@@ -72,16 +72,21 @@ typedef struct orr_machine {
     bool up_reduces;      /* switches reduce and multicast: NVLS */
     uint32_t up_dims;     /* torus: sizes of the node; 0: as cubic as possible */
     uint32_t up_size[ORR_MACHINE_TORUS_DIMS];
-    uint32_t nics; /* ---- the scale-out network ---- per node */
+    /* ring and torus: an axis closes to a ring if its length is a multiple of this; 0: always */
+    uint32_t up_wrap;
+    bool up_wraps_together; /* and only if all axes do */
+    uint32_t up_open;       /* bit per axis: the part of a node that a job has, without its wrap */
+    uint32_t nics;          /* ---- the scale-out network ---- per node */
     double nic_GBps;
     double nic_latency_ns; /* out of one node and into another, without the switches between */
     orr_machine_fabric fabric;
-    uint32_t nodes_per_leaf;            /* on one leaf (rails: on one set of leaves); 0: all */
-    uint32_t leaves_per_group;          /* dragonfly; 0: 1 */
-    double oversubscription;            /* of a leaf, downlinks over uplinks; 1: none */
-    double hop_latency_ns;              /* of a switch and the cable after it */
-    bool fabric_reduces;                /* switches reduce: SHARP */
-    char collectives[ORR_MACHINE_PATH]; /* "nccl", "rccl", "none", or the path of a table */
+    uint32_t nodes_per_leaf;   /* on one leaf (rails: on one set of leaves); 0: all */
+    uint32_t leaves_per_group; /* dragonfly; 0: 1 */
+    double oversubscription;   /* of a leaf, downlinks over uplinks; 1: none */
+    double hop_latency_ns;     /* of a switch and the cable after it */
+    bool fabric_reduces;       /* switches reduce: SHARP */
+    char
+        collectives[ORR_MACHINE_PATH]; /* "nccl", "rccl", "torus", "none", or the path of a table */
     double overlap_cost; /* share of compute speed lost beside a collective; 0: none */
     /* bounds where it is an estimate; 0: it has a source */
     double overlap_cost_least, overlap_cost_most;

@@ -137,7 +137,8 @@ static orr_code take_size(orr_yaml_value map, orr_machine *m, orr_error *err)
 
 static orr_code take_up(orr_yaml_value top, orr_machine *m, orr_error *err)
 {
-    static const char *const keys[] = {"kind", "size", "bandwidth", "latency", "reduces", NULL};
+    static const char *const keys[] = {"kind",    "size", "bandwidth",      "latency",
+                                       "reduces", "wrap", "wraps_together", NULL};
     orr_yaml_value map, v;
     unsigned kind = m->up ? m->up : ORR_MACHINE_UP_SWITCH;
     if (!orr_yaml_find(top, "scale_up", &map))
@@ -156,6 +157,10 @@ static orr_code take_up(orr_yaml_value top, orr_machine *m, orr_error *err)
         code = take_rate(map, "bandwidth", &m->up_GBps, err);
     if (!code)
         code = take_ns(map, "latency", &m->up_latency_ns, err);
+    if (!code)
+        code = take_u32(map, "wrap", 1, MACHINE_DEVICES, &m->up_wrap, err);
+    if (!code)
+        code = orr_yaml_take_bool(map, "wraps_together", &m->up_wraps_together, err);
     return code ? code : orr_yaml_take_bool(map, "reduces", &m->up_reduces, err);
 }
 
@@ -263,7 +268,7 @@ static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
 static bool is_built_in(const char *collectives)
 {
     return strcmp(collectives, "nccl") == 0 || strcmp(collectives, "rccl") == 0 ||
-           strcmp(collectives, "none") == 0;
+           strcmp(collectives, "torus") == 0 || strcmp(collectives, "none") == 0;
 }
 
 /* A table that is not built in is a file.  label: the file that names it; NULL: the user does. */
@@ -352,7 +357,9 @@ static orr_code change_machine(
         memcpy(m.name, "unnamed", sizeof "unnamed");
     if (!m.architecture[0])
         memcpy(m.architecture, "other", sizeof "other");
-    if (!m.collectives[0])
+    if (!m.collectives[0] && m.up == ORR_MACHINE_UP_TORUS)
+        memcpy(m.collectives, "torus", sizeof "torus");
+    else if (!m.collectives[0])
         memcpy(m.collectives, "nccl", sizeof "nccl");
     *out = m;
     return ORR_OK;
@@ -404,6 +411,9 @@ static void put_network(orr_pen *t, const orr_machine *m)
                     i + 1 == m->up_dims ? "]\n" : "");
     put_rate(t, "  bandwidth", m->up_GBps);
     put_time(t, "  latency", m->up_latency_ns);
+    if (m->up_wrap)
+        orr_pen_put(t, "  wrap: %" PRIu32 "\n  wraps_together: %s\n", m->up_wrap,
+                    m->up_wraps_together ? "true" : "false");
     orr_pen_put(t, "  reduces: %s\n", m->up_reduces ? "true" : "false");
     if (m->nics) {
         orr_pen_put(t, "nics:\n  count: %" PRIu32 "\n", m->nics);
@@ -446,7 +456,7 @@ size_t orr_machine_text(const orr_machine *m, char *out, size_t size)
 
 extern const char machine_dgx_a100[], machine_dgx_h100[], machine_hgx_h100[], machine_hgx_h200[],
     machine_h800_deepseek[], machine_dgx_b200[], machine_gb200_nvl72[], machine_mi300x[],
-    machine_tpu_v4[], machine_tpu_v5p[], machine_trainium2[];
+    machine_tpu_v4[], machine_tpu_v5e[], machine_tpu_v5p[], machine_trainium2[];
 
 static const struct {
     const char *name, *text;
@@ -460,6 +470,7 @@ static const struct {
     {"gb200-nvl72", machine_gb200_nvl72},
     {"mi300x", machine_mi300x},
     {"tpu-v4", machine_tpu_v4},
+    {"tpu-v5e", machine_tpu_v5e},
     {"tpu-v5p", machine_tpu_v5p},
     {"trainium2", machine_trainium2},
 };
@@ -676,6 +687,10 @@ static const char *find_fault(const orr_machine *m)
         return "scale_up: a bandwidth is missing";
     if (m->fabric == ORR_MACHINE_FABRIC_TORUS && !is_torus && m->up != ORR_MACHINE_UP_RING)
         return "fabric: a torus of nodes needs a scale_up of the kind torus or ring";
+    if (m->up_wrap && !is_torus && m->up != ORR_MACHINE_UP_RING)
+        return "scale_up: only a torus or a ring wraps";
+    if (strcmp(m->collectives, "torus") == 0 && !is_torus && m->up != ORR_MACHINE_UP_RING)
+        return "collectives: those of a torus need a scale_up of the kind torus or ring";
     if (m->fabric == ORR_MACHINE_FABRIC_NONE && m->nodes > 1)
         return "several nodes, and no fabric between them";
     if (m->fabric != ORR_MACHINE_FABRIC_TORUS && m->nodes > 1 && !m->nics)
@@ -779,6 +794,10 @@ static void keep_links(const orr_machine *all, orr_machine *part)
         part->up_size[i] = 1;
     if (dims)
         grow(part->up_size, dims, part->devices);
+    for (uint32_t i = 0; i < dims; i++)
+        part->up_open |= (uint32_t)(part->up_size[i] != all->up_size[i]) << i;
+    if (all->up == ORR_MACHINE_UP_RING)
+        part->up_open = 1;
 }
 
 orr_code orr_machine_fit(const orr_machine *m, uint32_t ranks, orr_machine *out, orr_error *err)
@@ -837,6 +856,23 @@ static void add(orr_net_config *c, orr_net_shape shape, uint32_t npus, double GB
     c->dims++;
 }
 
+/* Where axes wrap together, jobs of whole cubes get a torus of cubes: 192 TPU v4 are 12 x 4 x 4,
+ * not 6 x 4 x 8.  The devices of a cube; 0: the job is no number of cubes. */
+static uint32_t whole_cube(const orr_machine *m, uint32_t dims)
+{
+    uint64_t cube = 1;
+    if (!m->up_wraps_together || m->up_wrap < 2 || m->fabric != ORR_MACHINE_FABRIC_TORUS)
+        return 0;
+    for (uint32_t i = 0; i < dims; i++) {
+        if (m->up_dims && m->up_wrap % m->up_size[i])
+            return 0;
+        cube *= m->up_wrap;
+        if (cube > MACHINE_ALL)
+            return 0;
+    }
+    return orr_machine_devices(m) % cube ? 0 : (uint32_t)cube;
+}
+
 static void add_torus(const orr_machine *m, orr_net_config *c)
 {
     uint32_t size[ORR_MACHINE_TORUS_DIMS] = {1, 1, 1, 1};
@@ -844,10 +880,21 @@ static void add_torus(const orr_machine *m, orr_net_config *c)
     memcpy(size, m->up_size, m->up_dims * sizeof *size);
     if (!m->up_dims)
         grow(size, dims, m->devices);
+    const uint32_t cube = whole_cube(m, dims);
+    for (uint32_t i = 0; i < dims && cube; i++)
+        size[i] = m->up_wrap;
     if (m->fabric == ORR_MACHINE_FABRIC_TORUS)
-        grow(size, dims, m->nodes);
-    for (uint32_t i = 0; i < dims; i++)
+        grow(size, dims, cube ? m->nodes * m->devices / cube : m->nodes);
+    bool is_open[ORR_MACHINE_TORUS_DIMS], is_any = false;
+    for (uint32_t i = 0; i < dims; i++) {
+        is_open[i] = m->up_wrap > 1 && size[i] % m->up_wrap;
+        is_any = is_any || is_open[i];
+    }
+    for (uint32_t i = 0; i < dims; i++) {
+        c->is_open[c->dims] = is_open[i] || (is_any && m->up_wraps_together) || m->up_open >> i & 1;
         add(c, ORR_NET_RING, size[i], m->up_GBps / (2 * dims), m->up_latency_ns);
+    }
+    c->is_open[c->dims] = false;
 }
 
 static void add_node(const orr_machine *m, orr_net_config *c)

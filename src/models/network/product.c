@@ -13,6 +13,7 @@ void net_product_init(net_product *p, const orr_net_config *cfg)
     for (uint32_t k = 0; k < cfg->dims; k++) {
         p->shape[k] = cfg->shape[k];
         p->npus[k] = cfg->npus[k];
+        p->is_open[k] = cfg->is_open[k] && cfg->npus[k] > 2; /* two are one link either way */
         p->stride[k] = p->ranks;
         p->ranks *= cfg->npus[k];
     }
@@ -47,9 +48,9 @@ uint32_t net_product_member(const net_product *p, uint32_t k, uint32_t device, u
 bool net_product_is_clockwise(const net_product *p, uint32_t k, uint32_t from, uint32_t to)
 {
     const uint32_t n = p->npus[k];
-    const uint32_t clockwise =
-        (net_product_coordinate(p, k, to) + n - net_product_coordinate(p, k, from)) % n;
-    return clockwise <= n - clockwise;
+    const uint32_t here = net_product_coordinate(p, k, from);
+    const uint32_t there = net_product_coordinate(p, k, to), clockwise = (there + n - here) % n;
+    return p->is_open[k] ? here <= there : clockwise <= n - clockwise;
 }
 
 void net_product_name(const net_product *p, uint32_t device, char out[NET_DEVICE_NAME])

@@ -13,6 +13,7 @@
 typedef struct net_product {
     uint32_t dims, ranks, devices;
     orr_net_shape shape[ORR_NET_DIMS];
+    bool is_open[ORR_NET_DIMS]; /* a ring without its last link: a line */
     uint32_t npus[ORR_NET_DIMS], stride[ORR_NET_DIMS];
     uint32_t first_switch[ORR_NET_DIMS]; /* device of group 0's, of a dimension of switches */
 } net_product;
@@ -52,7 +53,7 @@ uint32_t net_product_switch(const net_product *p, uint32_t k, uint32_t rank);
 uint32_t net_product_switch_dim(const net_product *p, uint32_t device);
 /* The member of a switch's group with this coordinate. */
 uint32_t net_product_member(const net_product *p, uint32_t k, uint32_t device, uint32_t coordinate);
-/* Is the clockwise direction at most as long as the other? */
+/* Is the clockwise direction at most as long as the other?  On a line there is only one. */
 bool net_product_is_clockwise(const net_product *p, uint32_t k, uint32_t from, uint32_t to);
 
 /* "12" for a rank, "switch1.3" for the switch of group 3 in dimension 1. */

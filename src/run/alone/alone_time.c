@@ -65,6 +65,27 @@ static double out_rate(const orr_machine *m,
     return rate;
 }
 
+/* The first ranks of each node. */
+static orr_code place_on_torus(const orr_machine *m,
+                               const orr_alone_op *op,
+                               uint32_t ranks,
+                               uint32_t per_node,
+                               torus_shape *out,
+                               orr_error *err)
+{
+    orr_net_config dims;
+    const orr_code code = orr_machine_dims(m, &dims, err);
+    if (code)
+        return code;
+    uint32_t *members = orr_alloc(ranks, sizeof *members);
+    for (uint32_t i = 0; members && i < ranks; i++)
+        members[i] = i / per_node * m->devices + i % per_node;
+    const bool ok = members && (op->is_message ? torus_ring_of(&dims, members, ranks, out)
+                                               : torus_shape_of(&dims, members, ranks, out));
+    orr_free(members);
+    return ok ? ORR_OK : orr_no_memory(err);
+}
+
 orr_code alone_shape(const orr_machine *m,
                      const orr_alone_op *op,
                      uint32_t ranks,
@@ -105,6 +126,8 @@ orr_code alone_shape(const orr_machine *m,
     out->out_latency_ns = orr_machine_out_latency_ns(m);
     out->out_reduces = m->fabric_reduces;
     out->generation = nccl_generation_of(m->architecture);
+    if (strcmp(m->collectives, "torus") == 0)
+        return place_on_torus(m, op, ranks, per_node, &out->torus, err);
     if (nodes > 1 && !(out->out_GBps > 0))
         return orr_fail(err, ORR_EUSAGE, NULL, "%s has no NICs between its nodes", m->name);
     return ORR_OK;
@@ -118,8 +141,8 @@ orr_code orr_alone_open(const orr_machine *m, orr_alone **out, orr_error *err)
     orr_code code = ORR_OK;
     *out = NULL;
     if (strcmp(m->collectives, "none") == 0)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "%s has 'collectives: none'; NCCL's model does not apply to it", m->name);
+        return orr_fail(err, ORR_EUSAGE, NULL, "%s has 'collectives: none'; no model applies to it",
+                        m->name);
     a = orr_alloc(1, sizeof *a);
     if (!a)
         return orr_no_memory(err);

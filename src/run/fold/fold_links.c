@@ -95,12 +95,13 @@ bool fold_links_add_group(fold_shared_links *l,
 {
     /* Traffic inside and between hosts separately: the mix differs from collective to collective,
      * and links that carry both parts equally carry every mix equally. */
+    const uint64_t mark = joint_mark(l->s->joint, members, count);
     for (uint64_t is_out = 0; is_out < 2; is_out++) {
         l->paths->part_count = 0;
         if (joint_add_links(l->s->joint, members, count, is_pairs, is_out ? 0 : 1, is_out ? 1 : 0,
                             err) ||
             !add_loads(&l->loads, &l->count, &l->room, l->paths, group,
-                       1 + 2 * (uint64_t)is_pairs + is_out))
+                       (1 + 2 * (uint64_t)is_pairs + is_out) ^ mark))
             return false;
     }
     return true;

@@ -257,7 +257,9 @@ static void find_digits(search *v)
     for (uint32_t i = 0; i < v->f->s->groups.count; i++)
         v->like[i] = i;
     for (uint32_t k = 0; k < c->dims; k++) {
-        net_sym_find(v->out, stride, c->npus[k], c->shape[k] == ORR_NET_RING, holds, v);
+        /* The ends of a line differ from the ranks between: no rotation keeps it. */
+        if (!c->is_open[k] || c->npus[k] == 2)
+            net_sym_find(v->out, stride, c->npus[k], c->shape[k] == ORR_NET_RING, holds, v);
         stride *= c->npus[k];
     }
 }

@@ -286,7 +286,7 @@ orr_code nccl_custom_parse(orr_span bytes, const char *label, nccl_custom *out, 
 
 orr_code nccl_custom_open(const char *collectives, nccl_custom **out, orr_error *err)
 {
-    static const char *const built_in[] = {"nccl", "rccl", "none"};
+    static const char *const built_in[] = {"nccl", "rccl", "torus", "none"};
     orr_input *in;
     *out = NULL;
     for (size_t i = 0; i < sizeof built_in / sizeof *built_in; i++)

@@ -750,6 +750,11 @@ static void interval(const nccl_constants *k,
     out->high_ns = out->time_ns * exp(high * wide);
 }
 
+static bool is_forced(const nccl_forced *f)
+{
+    return f && (f->algorithm || f->protocol || f->channels || f->collnet);
+}
+
 bool nccl_cost_of(const nccl_shape *given,
                   orr_collective kind,
                   uint64_t bytes,
@@ -762,6 +767,8 @@ bool nccl_cost_of(const nccl_shape *given,
     double floor_ns = 0, rule_ns = 0;
     uint32_t best, channels = forced ? forced->channels : 0;
     *out = (nccl_cost){.algorithm = "none", .protocol = "none"};
+    if (given->torus.ranks)
+        return !is_forced(forced) && torus_cost_of(&given->torus, kind, bytes, out);
     if (!normal(given, &s) || kind >= ORR_COLL_COUNT)
         return false;
     const nccl_custom *custom = forced && forced->table ? forced->table : s.table;
@@ -805,6 +812,8 @@ bool nccl_send_cost_of(const nccl_shape *given,
                        nccl_cost *out)
 {
     nccl_shape two = *given;
+    if (given->torus.ranks)
+        return !is_forced(forced) && torus_send_cost_of(&given->torus, bytes, out);
     two.ranks = 2;
     two.nodes = given->nodes > 1 || !(given->up_GBps > 0) ? 2 : 1;
     two.most_per_node = two.least_per_node = two.nodes == 1 ? 2 : 1;

@@ -20,6 +20,8 @@
 #ifndef ORR_MODELS_NCCL_MODEL_H
 #define ORR_MODELS_NCCL_MODEL_H
 
+#include "models/collective/coll_torus.h"
+
 #include <orrery/error.h>
 #include <orrery/types.h>
 
@@ -51,6 +53,8 @@ typedef struct nccl_shape {
     nccl_generation generation;
     const struct nccl_custom
         *table; /* constants and choice of a machine's file; NULL: the generation's */
+    /* On a torus of links there is no NCCL: if torus.ranks is not 0, that counts alone. */
+    torus_shape torus;
 } nccl_shape;
 
 typedef enum nccl_algorithm {

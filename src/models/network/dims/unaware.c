@@ -34,6 +34,8 @@ static uint32_t hops(const orr_net_config *cfg, uint32_t k, uint32_t from, uint3
     if (cfg->shape[k] == ORR_NET_SWITCH)
         return 2;
     const uint32_t n = cfg->npus[k], clockwise = (to + n - from) % n;
+    if (cfg->is_open[k])
+        return from < to ? to - from : from - to;
     return clockwise < n - clockwise ? clockwise : n - clockwise;
 }
 

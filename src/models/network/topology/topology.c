@@ -105,8 +105,9 @@ static orr_code add_ring(
         const uint32_t c = net_product_coordinate(p, k, r);
         like.from = r;
         like.to = net_product_neighbour(p, k, r, (c + 1) % n);
-        code = orr__topology_add_link(t, &like, err);
-        if (code || n == 2) /* one cable is enough for two */
+        if (!p->is_open[k] || c + 1 < n)
+            code = orr__topology_add_link(t, &like, err);
+        if (code || n == 2 || (p->is_open[k] && c == 0)) /* one cable is enough for two */
             continue;
         like.to = net_product_neighbour(p, k, r, (c + n - 1) % n);
         code = orr__topology_add_link(t, &like, err);
