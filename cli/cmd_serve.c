@@ -177,6 +177,7 @@ static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_erro
     if (cli_given(c, "link-rate")) { /* wherever the others are */
         o->node_ranks = 0;
         o->is_mesh = false;
+        o->torus.dims = 0;
     }
     if (!code)
         code = read_rate(c, "transfer-rate", &o->transfer_rate, err);

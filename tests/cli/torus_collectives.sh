@@ -49,6 +49,13 @@ for machine in ("tpu-v5p", "tpu-v5e", "trainium2"):
     ns = [run("step.orr", machine, "--fold", fold)["simulated_ns"] for fold in ("auto", "off", "verify")]
     print(machine, "fold:", "the same" if len(set(ns)) == 1 else ns)
 
+# serve estimates what run measures.
+for machine in ("tpu-v5p", "trainium2"):
+    text = out("-q", "serve", "llama-3-70b", "--tp", "8", "--machine", machine, "--prompt-tokens", "2048", "-n", "8", "-o", f"{machine}.orr", "--json")
+    estimate = json.loads(text)["estimate"]["time_ps"] / 1000
+    ns = run(f"{machine}.orr", machine)["simulated_ns"]
+    print(machine, "serve:", "within 1 %" if abs(estimate / ns - 1) < 0.01 else (estimate, ns))
+
 out("-q", "gen", "all_reduce", "--ranks", "64", "--comm-size", str(1 << 30), "-o", "c.orr")
 with open("slow.yml", "w") as f:
     f.write("links: [{from: 0, to: 1, bandwidth: 0.5}]\n")

@@ -87,6 +87,7 @@ typedef struct orr_serve_options {
     uint32_t node_ranks;
     orr_Bps node_rate;
     bool is_mesh;          /* link_rate is of links to all others of a node, one each */
+    orr_net_config torus;  /* of a machine whose links are one; dims 0: none */
     orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
     uint64_t device_bytes; /* memory of a device; 0: 80 GB */
     uint64_t kv_bytes;     /* of it for KV caches; 0: nine tenths minus weights */

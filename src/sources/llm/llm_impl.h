@@ -19,6 +19,7 @@
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
 #include "llm_tape.h"
+#include "models/collective/coll_torus.h"
 #include "trace/builder.h"
 
 /* ---- layout ---- */
@@ -133,13 +134,14 @@ typedef enum llm_stream {
 typedef struct llm_meter {
     uint64_t peak; /* operations a second */
     orr_Bps memory_rate, link_rate, node_rate;
-    uint32_t node_ranks;  /* beyond which node_rate counts; 0: link_rate does everywhere */
-    bool is_mesh;         /* link_rate is of links to all others of a node, one each */
-    const orr_chip *chip; /* NULL: rates; else kernels take their time on it */
-    uint64_t pending;     /* ps: kernels of the next computation */
-    uint64_t time;        /* ps; on a chip at its highest clock, of which: */
-    double clocked_us;    /* that scales with the clock */
-    double flops;         /* that draw power and lower the clock */
+    uint32_t node_ranks;         /* beyond which node_rate counts; 0: link_rate does everywhere */
+    bool is_mesh;                /* link_rate is of links to all others of a node, one each */
+    const orr_net_config *torus; /* of a machine's links; dims 0: none */
+    const orr_chip *chip;        /* NULL: rates; else kernels take their time on it */
+    uint64_t pending;            /* ps: kernels of the next computation */
+    uint64_t time;               /* ps; on a chip at its highest clock, of which: */
+    double clocked_us;           /* that scales with the clock */
+    double flops;                /* that draw power and lower the clock */
 } llm_meter;
 
 enum { LLM_BARRIERS = 8, LLM_PREFIX_MOST = 80 };

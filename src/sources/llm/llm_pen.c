@@ -6,6 +6,10 @@
  * collectives in the same order.  The first failure sticks. */
 #include "llm_impl.h"
 
+#include "base/memory/memory.h"
+#include "models/collective/nccl/nccl_model.h"
+
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -137,6 +141,36 @@ static uint64_t near_rate(const llm_meter *t, uint32_t near)
     return rate ? rate : 1;
 }
 
+/* As a run does: on the axes that ranks so far apart span.  False: no memory, or ranks that the
+ * machine does not have. */
+static bool collect_on_torus(const llm_meter *t,
+                             orr_collective kind,
+                             uint64_t bytes,
+                             uint32_t n,
+                             uint32_t stride,
+                             uint64_t *ps)
+{
+    uint64_t ranks = 1;
+    torus_shape shape;
+    nccl_cost cost;
+    for (uint32_t k = 0; k < t->torus->dims; k++)
+        ranks *= t->torus->npus[k];
+    if ((uint64_t)(n - 1) * stride >= ranks)
+        return false;
+    uint32_t *members = orr_alloc(n, sizeof *members);
+    for (uint32_t i = 0; members && i < n; i++)
+        members[i] = i * stride;
+    if (kind == ORR_COLL_ALL_GATHER)
+        bytes = bytes > UINT64_MAX / n ? UINT64_MAX : bytes * n;
+    const bool ok = members && torus_shape_of(t->torus, members, n, &shape) &&
+                    torus_cost_of(&shape, kind, bytes, &cost);
+    orr_free(members);
+    if (ok)
+        *ps = cost.time_ns < (double)(INT64_MAX / 1000) ? (uint64_t)llround(cost.time_ns * 1000)
+                                                        : INT64_MAX;
+    return ok;
+}
+
 /* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own
  * part.  An all-gather is given by what one rank has, the others by what all have.  Between nodes a
  * ring uses the NICs of all its ranks there; of an all-to-all each rank sends what is for other
@@ -145,6 +179,10 @@ enum { COLLECTIVE_PS = 8000000 }; /* a small all-reduce of a serving program wit
 static uint64_t measure_collect(
     llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n, uint32_t stride)
 {
+    uint64_t on_torus;
+    if (t->torus && t->torus->dims && n > 1 &&
+        collect_on_torus(t, kind, bytes, n, stride, &on_torus))
+        return add_time(t, on_torus);
     const uint32_t near = ranks_near(t, n, stride);
     const uint64_t start = t->chip ? COLLECTIVE_PS : 0;
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
@@ -168,6 +206,8 @@ static uint64_t measure_collect(
 static uint64_t measure_send(llm_meter *t, uint64_t bytes, uint32_t n, uint32_t stride)
 {
     const bool is_near = ranks_near(t, n, stride) == n;
+    if (is_near && t->torus && t->torus->dims) /* one link */
+        return add_time(t, ps_of(bytes, (uint64_t)(t->torus->bandwidth[0] * (1 << 30))));
     return add_time(t, ps_of(bytes, is_near ? near_rate(t, 2) : t->node_rate));
 }
 

@@ -417,6 +417,7 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
                              .node_rate = p->opt->node_rate,
                              .node_ranks = p->opt->node_ranks,
                              .is_mesh = p->opt->is_mesh,
+                             .torus = &p->opt->torus,
                              .chip = p->opt->chip};
     llm_meter sum = fresh, meter;
     llm_pen pen = {.g = &p->g, .meter = &sum};
