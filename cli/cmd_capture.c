@@ -34,7 +34,7 @@ static const cli_option options[] = {
     {"python", 0, "PROGRAM", "Python to use; default: python3 or python, whichever has PyTorch"},
     {"machine", 0, "MACHINE",
      "for this cluster ('orrery machine list'): ranks per node; .orr: compute times of its chip"},
-    {"hardware", 0, "NAME", ".orr: compute times of this chip ('orrery gemm --list-hardware')"},
+    {"hardware", 0, "NAME", ".orr: compute times of this chip ('orrery chip list')"},
     {"compress", 'z', NULL, "compress a .orr file"},
     {"print-module", 0, NULL, "print the Python module, for use on another machine"},
     {"json", 0, NULL, "print one JSON object"},
@@ -250,12 +250,15 @@ static orr_code capture_script(const cli_context *c, orr_error *err)
     orr_capture *capture;
     cli_context convert;
     char *argv[CONVERT_WORDS];
+    cli_hardware hardware; /* to be read again: Python takes minutes, an error should not */
     orr_machine m;
     const bool ends_early = is_step(cli_text(c, "output"));
     orr_code code = read_machine(c, &m, err);
     const char *chip = cli_given(c, "hardware") ? cli_text(c, "hardware")
                        : m.chip[0]              ? m.chip
                                                 : NULL;
+    if (!code && chip)
+        code = cli_hardware_find(chip, &hardware, err);
     if (!code)
         code = ends_early ? check_step(c, err) : prepare_convert(c, chip, &convert, argv, err);
     if (code || (code = check_output(c, err)) ||

@@ -270,16 +270,11 @@ static orr_code chip_run(cli_context *c, orr_error *err)
         return c->arg_count > 1 ? cli_misuse(err, "chip list takes no chip") : run_list(c);
     if (c->arg_count < 2)
         return cli_misuse(err, "chip %s: missing chip name; see 'orrery chip list'", what);
-    const bool is_file = strchr(c->args[1], '.') || strchr(c->args[1], '/');
     orr_chip own;
-    if (is_file) {
-        const orr_code code = orr_chip_read(c->args[1], &own, err);
-        if (code)
-            return code;
-    }
-    const orr_chip *const chip = is_file ? &own : orr_chip_find(c->args[1]);
-    if (!chip)
-        return cli_misuse(err, "unknown chip '%s'; see 'orrery chip list'", c->args[1]);
+    const orr_chip *chip;
+    const orr_code code = cli_chip_find(c->args[1], &own, &chip, err);
+    if (code)
+        return code;
     return strcmp(what, "show") == 0 ? run_show(c, chip) : run_time(c, chip, err);
 }
 

@@ -780,25 +780,25 @@ static void put_report(orr_json_writer *w, const void *data)
 
 /* ---- the command ---- */
 
-static orr_code read_hardware(const cli_context *c, orr_fx_options *o, orr_error *err)
+static orr_code read_hardware(const cli_context *c,
+                              cli_hardware *hw,
+                              orr_fx_options *o,
+                              orr_error *err)
 {
     const char *name = cli_text(c, "hardware");
-    orr_hardware hw;
     if (!name)
         return ORR_OK;
-    o->chip = orr_chip_find(name);
-    if (o->chip)
-        return ORR_OK;
-    const orr_hardware *known = orr_hardware_find(name);
-    const orr_code code = known ? ORR_OK : orr_hardware_read(name, &hw, err);
-    if (code)
-        return code;
-    hw = known ? *known : hw;
-    *o = (orr_fx_options){.peak_flops = orr_hardware_peak(&hw),
-                          .vector_flops = (double)hw.vector_width * (double)hw.clock_hz,
-                          .memory_rate = hw.memory_bandwidth,
-                          .overhead = hw.overhead};
-    return ORR_OK;
+    const orr_code code = cli_hardware_find(name, hw, err);
+    const orr_hardware *design = &hw->design;
+    if (!code && hw->chip)
+        *o = (orr_fx_options){.chip = hw->chip};
+    else if (!code)
+        *o = (orr_fx_options){.peak_flops = orr_hardware_peak(design),
+                              .vector_flops =
+                                  (double)design->vector_width * (double)design->clock_hz,
+                              .memory_rate = design->memory_bandwidth,
+                              .overhead = design->overhead};
+    return code;
 }
 
 static orr_code write_set(const cli_context *c,
@@ -822,11 +822,12 @@ orr_code cli_fx_run(cli_context *c, const cli_fx_source *from, orr_error *err)
 {
     const cli_target to = cli_target_of(cli_text(c, "output"));
     orr_fx_options opt = {0};
+    cli_hardware hw;
     orr_fx_report report;
     orr_fx *capture = NULL;
     orr_set *s = NULL;
     orr_code code = cli_target_check(c, &to, err);
-    if (code || (code = read_hardware(c, &opt, err)) ||
+    if (code || (code = read_hardware(c, &hw, &opt, err)) ||
         (code = from->read(c, from->data, &capture, err)))
         return code;
     code = orr_fx_convert(capture, &opt, &s, &report, err);
@@ -1087,8 +1088,7 @@ static const cli_option options[] = {
      CLI_COUNT, 1, 1 << 20},
     {"world-size", 0, "N", "fx, export: number of ranks, when the input does not say", CLI_COUNT, 1,
      1 << 24},
-    {"hardware", 0, "NAME",
-     "fx, export, goal: compute times of this chip ('orrery gemm --list-hardware')"},
+    {"hardware", 0, "NAME", "fx, export, goal: compute times of this chip ('orrery chip list')"},
     {"dim", 0, "S=N,...", "export: values of symbolic sizes, such as s0=8,s1=128"},
     {"model", 0, "NAME", "export: program name, when the archive has several"},
     {"rank", 0, "N", "pytorch: rank of this trace", CLI_COUNT, 0, (1 << 20) - 1},

@@ -75,15 +75,6 @@ static bool is_within(const orr_diff *d, double percent)
 
 /* ---- operators ---- */
 
-static orr_code read_hardware(const cli_context *c, orr_hardware *hw, orr_error *err)
-{
-    const char *name = cli_text(c, "hardware");
-    const orr_hardware *known = name ? orr_hardware_find(name) : NULL;
-    if (known)
-        *hw = *known;
-    return known || !name ? ORR_OK : orr_hardware_read(name, hw, err);
-}
-
 static orr_code print_operators(const cli_context *c, const orr_operators *o, orr_error *err)
 {
     const orr_operators_style style = {.program = "orrery " ORR_VERSION,
@@ -111,12 +102,13 @@ static orr_code operators_run(cli_context *c, orr_error *err)
 {
     orr_fx *capture = NULL;
     orr_operators *o = NULL;
-    orr_hardware hw;
-    orr_code code = read_hardware(c, &hw, err);
+    cli_hardware hw;
+    const char *name = cli_text(c, "hardware");
+    orr_code code = name ? cli_hardware_find(name, &hw, err) : ORR_OK;
     if (code || (code = orr_fx_read(c->args[0], 0, &capture, err)))
         return code;
-    code =
-        orr_operators_compare(capture, c->args[1], cli_text(c, "hardware") ? &hw : NULL, &o, err);
+    code = orr_operators_compare(capture, c->args[1], name ? hw.chip : NULL,
+                                 name && !hw.chip ? &hw.design : NULL, &o, err);
     orr_fx_close(capture);
     if (!code)
         code = print_operators(c, o, err);

@@ -826,6 +826,9 @@ static orr_code check_options(const cli_context *c, orr_error *err)
                           "by the kernels of a chip: give one of them");
     /* Traces have kernels to time, on every network; schedules and flows have none. */
     const bool has_kernels = !cli_given(c, "flows") && (!brings_schedule(c) || cli_given(c, "job"));
+    const orr_code code = cli_chip_check(cli_text(c, "hardware"), err);
+    if (code)
+        return code;
     const char *timing = cli_given(c, "hardware")   ? "hardware"
                          : cli_given(c, "software") ? "software"
                                                     : NULL;

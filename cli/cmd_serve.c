@@ -114,27 +114,22 @@ static double narrow_gain(const orr_serve_options *o)
     return o->dtype == ORR_DTYPE_FP8 && wide > 0 && narrow > 0 ? narrow / wide : 1;
 }
 
-static orr_code read_hardware(const cli_context *c, orr_serve_options *o, orr_error *err)
+static orr_code read_hardware(const cli_context *c,
+                              cli_hardware *hw,
+                              orr_serve_options *o,
+                              orr_error *err)
 {
     const char *name = cli_text(c, "hardware");
-    const orr_hardware *chip = name ? orr_hardware_find(name) : NULL;
-    const char *near = NULL;
     if (!name)
         return ORR_OK;
-    o->chip = orr_chip_find(name);
-    if (o->chip && !chip) {
-        o->peak = (uint64_t)(o->chip->peak_tflops[ORR_TYPE_BF16] * 1e12 * narrow_gain(o));
-        o->memory_rate = (orr_Bps)(o->chip->memory_GBps * 1e9);
-        return ORR_OK;
-    }
-    for (size_t i = 0; !chip && orr_hardware_at(i); i++)
-        near = cli_nearer(name, near, orr_hardware_at(i)->name);
-    if (!chip && near)
-        return cli_misuse(err, "unknown hardware '%s'; did you mean '%s'?", name, near);
-    if (!chip)
-        return cli_misuse(err, "no hardware '%s'; see 'orrery gemm --list-hardware'", name);
-    o->peak = (uint64_t)(orr_hardware_peak(chip) * narrow_gain(o) + 0.5);
-    o->memory_rate = chip->memory_bandwidth;
+    const orr_code code = cli_hardware_find(name, hw, err);
+    if (code)
+        return code;
+    o->chip = hw->chip;
+    const double peak =
+        o->chip ? o->chip->peak_tflops[ORR_TYPE_BF16] * 1e12 : orr_hardware_peak(&hw->design);
+    o->peak = (uint64_t)(peak * narrow_gain(o) + 0.5);
+    o->memory_rate = o->chip ? (orr_Bps)(o->chip->memory_GBps * 1e9) : hw->design.memory_bandwidth;
     return ORR_OK;
 }
 
@@ -159,11 +154,14 @@ static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_err
 
 /* What a figure is measured in goes by its own option over the chip's, and that over the
  * machine's. */
-static orr_code read_device(const cli_context *c, orr_serve_options *o, orr_error *err)
+static orr_code read_device(const cli_context *c,
+                            cli_hardware *hw,
+                            orr_serve_options *o,
+                            orr_error *err)
 {
     orr_code code = read_machine(c, o, err);
     if (!code)
-        code = read_hardware(c, o, err);
+        code = read_hardware(c, hw, o, err);
     if (!cli_given(c, "machine") && !cli_given(c, "hardware"))
         o->chip = orr_chip_find("h100");
     if (cli_given(c, "tflops") || cli_given(c, "memory-rate") || cli_flag(c, "ideal"))
@@ -193,7 +191,10 @@ static orr_serve_phase phase_of(const char *word)
                                          : ORR_SERVE_ALL;
 }
 
-static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_error *err)
+static orr_code read_options(const cli_context *c,
+                             cli_hardware *hw,
+                             orr_serve_options *o,
+                             orr_error *err)
 {
     *o = (orr_serve_options){
         .ranks = {.tp = (uint32_t)cli_count(c, "tp"),
@@ -222,7 +223,7 @@ static orr_code read_options(const cli_context *c, orr_serve_options *o, orr_err
         return cli_no_software(cli_text(c, "software"), err);
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_dtype_find(orr_str_of(cli_text(c, "kv-dtype")), &o->kv_dtype);
-    return read_device(c, o, err);
+    return read_device(c, hw, o, err);
 }
 
 /* ---- writing ---- */
@@ -262,7 +263,8 @@ static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err
 typedef struct result {
     const cli_context *c;
     const orr_model *m;
-    orr_serve_options o; /* complete */
+    cli_hardware hardware; /* o points to it */
+    orr_serve_options o;   /* complete */
     orr_serve_report r;
     const orr_set *s;
     bool is_split;
@@ -431,7 +433,7 @@ static orr_code serve_run(cli_context *c, orr_error *err)
     if (!code)
         code = orr_model_load(c->args[0], &m, err);
     if (!code)
-        code = read_options(c, &r.o, err);
+        code = read_options(c, &r.hardware, &r.o, err);
     if (!code && cli_given(c, "requests"))
         code = orr_requests_read(cli_text(c, "requests"), &requests, &count, err);
     if (code)

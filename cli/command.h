@@ -6,10 +6,12 @@
 #include "base/formats/json.h"
 #include "option.h"
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/explain.h>
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/gen.h>
 #include <orrery/lab/goal.h>
+#include <orrery/lab/hardware.h>
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/scalesim.h>
 #include <orrery/report.h>
@@ -100,6 +102,24 @@ orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
 /* The error for a name of --software that is none of the presets. */
 orr_code cli_no_software(const char *name, orr_error *err);
+
+/* ---- --hardware ---- */
+
+/* A chip with kernel times, or, where chip is NULL, a design known by its arrays only. */
+typedef struct cli_hardware {
+    const orr_chip *chip; /* may point to own: do not copy */
+    orr_chip own;
+    orr_hardware design;
+} cli_hardware;
+/* A name or a file of either. */
+orr_code cli_hardware_find(const char *name, cli_hardware *out, orr_error *err);
+orr_code cli_design_find(const char *name, orr_hardware *out, orr_error *err);
+/* A chip only; own: of a file. */
+orr_code cli_chip_find(const char *name, orr_chip *own, const orr_chip **out, orr_error *err);
+/* Before work that reads it: the error for a name that is none, with a suggestion. NULL is fine. */
+orr_code cli_chip_check(const char *name, orr_error *err);
+orr_code cli_no_chip(const char *name, orr_error *err);
+
 /* --micro-batch: -1 (as 0), or a whole number from 1 on. */
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
 /* Nodes follow layers times passes: a slip of the finger is refused before the memory is full. */

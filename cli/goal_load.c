@@ -44,8 +44,8 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
                              .records = ORR_RUN_SCHEDULE,
                              .shows_progress = !c->quiet};
     orr_run *r = NULL;
-    orr_code code = ORR_OK;
-    if (cli_text_if(c, "max-time") || cli_text_if(c, "max-memory"))
+    orr_code code = cli_chip_check(config.hardware, err);
+    if (!code && (cli_text_if(c, "max-time") || cli_text_if(c, "max-memory")))
         code = cli_limits(c, &config, err);
     config.max_events = 0; /* those of the schedule count */
     if (!code)

@@ -55,7 +55,8 @@ static void print_known(const cli_command *c, const char *value)
     size_t count = 0;
     const orr_pattern *pattern;
     const orr_schedgen_pattern *schedule;
-    const orr_hardware *chip;
+    const orr_chip *chip;
+    const orr_hardware *design;
     const orr_model *model;
     const orr_net_ops *net;
     const char *(*const kind_at)(size_t) = strcmp(c->name, "view") == 0 ? cli_view_at : cli_kind_at;
@@ -68,8 +69,11 @@ static void print_known(const cli_command *c, const char *value)
         for (; (schedule = orr_schedgen_at(count)) != NULL; count++)
             printf(" %s", schedule->name);
     if (strcmp(value, "hardware") == 0)
-        for (; (chip = orr_hardware_at(count)) != NULL; count++)
+        for (; (chip = orr_chip_at(count)) != NULL; count++)
             printf(" %s", chip->name);
+    if (strcmp(value, "design") == 0)
+        for (; (design = orr_hardware_at(count)) != NULL; count++)
+            printf(" %s", design->name);
     if (strcmp(value, "MODEL") == 0)
         for (; (model = orr_model_at(count)) != NULL; count++)
             printf(" %s", model->name);

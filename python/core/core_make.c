@@ -375,6 +375,7 @@ typedef struct conversion {
     bool has_rank, updates;
     double host_scale;
     orr_fx_options fx;
+    orr_chip own_chip; /* of a file */
     orr_code (*make)(struct conversion *c, orr_set **out, orr_error *err);
     orr_set *set;
 } conversion;
@@ -459,18 +460,31 @@ static orr_code from_export(conversion *c, orr_set **out, orr_error *err)
     return code;
 }
 
-static bool take_hardware(PyObject *o, orr_fx_options *out)
+static bool take_hardware(PyObject *o, orr_chip *own, orr_fx_options *out)
 {
     const char *name = core_text(o, "hardware");
     orr_hardware read;
     orr_error err;
     if (!name)
         return !PyErr_Occurred();
+    /* As --hardware: a chip, else a design, else a file of either. */
+    bool is_chip = false;
+    *out = (orr_fx_options){.chip = orr_chip_find(name)};
+    if (out->chip)
+        return true;
     const orr_hardware *h = orr_hardware_find(name);
-    const orr_code code = h ? ORR_OK : orr_hardware_read(name, &read, &err);
+    orr_code code = ORR_OK;
+    if (!h && !strpbrk(name, "./"))
+        code = orr_fail(&err, ORR_EUSAGE, NULL, "unknown chip '%s'", name);
+    else if (!h)
+        code = orr_hardware_read_any(name, own, &read, &is_chip, &err);
     if (code) {
         core_raise(code, &err);
         return false;
+    }
+    if (is_chip) {
+        out->chip = own;
+        return true;
     }
     h = h ? h : &read;
     *out = (orr_fx_options){.peak_flops = orr_hardware_peak(h),
@@ -519,7 +533,7 @@ static bool take_conversion(PyObject *o, conversion *c)
     c->host_scale = core_number(o, "host_scale", -1);
     for (Py_ssize_t i = 0; sizes && i < PyList_Size(sizes) && i < 16; i++)
         c->dim_sizes[c->dim_count++] = (uint32_t)PyLong_AsUnsignedLong(PyList_GetItem(sizes, i));
-    return !PyErr_Occurred() && take_hardware(o, &c->fx);
+    return !PyErr_Occurred() && take_hardware(o, &c->own_chip, &c->fx);
 }
 
 static orr_code do_convert(void *data, orr_error *err)

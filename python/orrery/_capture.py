@@ -48,7 +48,7 @@ def capture(function: Callable[..., Any], world_size: int, *, ranks: Union[str, 
 
     Tensors have shapes but no data, and collectives return at once, so one process without a GPU stands for the job.
     function takes the rank, or nothing.  ranks: "auto" runs those that can differ, "all", or a list.  step: which
-    optimizer step to keep; default, the last.  hardware: a chip whose peaks give durations.  Needs PyTorch 2.4.
+    optimizer step to keep; default, the last.  hardware: a chip whose kernels give durations.  Needs PyTorch 2.4.
     """
     module = _module()
     takes_rank = bool(inspect.signature(function).parameters)

@@ -90,7 +90,7 @@ static void put_sums(orr_buf *b, const orr_operators *o)
         put_line(b, "GPU time", time_cell(o->predicted, o->has_hardware, x),
                  time_cell(o->time, o->has_times, y),
                  share_cell((uint64_t)o->time_matched, (uint64_t)o->time, z));
-    if (o->has_hardware)
+    if (o->launches)
         put_line(b, "  launches among it", time_cell(o->launches, true, x), "", "");
     if (o->has_hardware && o->has_times)
         put_line(b, "  prediction is off by", error_cell(o->predicted, o->time, x), "", "");

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(!orr_fx_parse((orr_span){(const uint8_t *)step, sizeof step - 1}, "step.json", 0,
                           &capture, &err));
     const orr_code code = orr_operators_compare_bytes(capture, (orr_span){data, size}, "measured",
-                                                      orr_hardware_find("h200"), &o, &err);
+                                                      orr_chip_find("h200"), NULL, &o, &err);
     require(!code == (o != NULL));
     if (code) {
         require(code == ORR_EINPUT && err.message[0] && err.where.line && err.where.column);

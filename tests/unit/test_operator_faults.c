@@ -21,7 +21,8 @@ static orr_code compare(const orr_fx *capture, const char *measured, orr_error *
     const orr_operators_style style = {.program = "test", .captured = "a", .measured = "b"};
     orr_operators *o;
     orr_str text;
-    orr_code code = orr_operators_compare_bytes(capture, span_of(measured), "b", NULL, &o, err);
+    orr_code code =
+        orr_operators_compare_bytes(capture, span_of(measured), "b", NULL, NULL, &o, err);
     if (!code)
         code = orr_operators_text(o, &style, &text, err);
     if (!code)

@@ -47,7 +47,7 @@ static orr_operators *compare_on(const char *nodes, const char *measured, const 
     snprintf(text, sizeof text, "%s%s%s", HEAD, nodes, TAIL);
     CHECK_OK(orr_fx_parse(span_of(text), "step.json", 0, &capture, &err), &err);
     const orr_code code =
-        orr_operators_compare_bytes(capture, span_of(measured), "measured", hw, &o, &err);
+        orr_operators_compare_bytes(capture, span_of(measured), "measured", NULL, hw, &o, &err);
     orr_fx_close(capture);
     CHECK_EQ(code != ORR_OK, o == NULL);
     return o;

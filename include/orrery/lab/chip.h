@@ -200,6 +200,9 @@ typedef struct orr_chip {
 
 /* Written by `orrery calibrate kernels`.  The name is that of the base chip. */
 ORR_API orr_code orr_chip_read(const char *path, orr_chip *out, orr_error *err) ORR_MUST_CHECK;
+/* From memory; label is used in messages. */
+ORR_API orr_code orr_chip_parse(orr_span bytes, const char *label, orr_chip *out, orr_error *err)
+    ORR_MUST_CHECK;
 
 /* In reading order; NULL past the last. */
 ORR_API const orr_chip *orr_chip_at(size_t index);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hardware.h - one NPU, as far as compute times go: arrays, clock, memory, vector unit.
+/* hardware.h - a design of one NPU: arrays, clock, memory, vector unit.  Chips that exist have
+ * measured or estimated kernels instead (chip.h).
  *
  *     orr_hardware hw;
  *     const orr_hardware *known = orr_hardware_find("tpu-v4");
@@ -12,6 +13,7 @@
 #ifndef ORRERY_LAB_HARDWARE_H
 #define ORRERY_LAB_HARDWARE_H
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/systolic.h>
 
 #ifdef __cplusplus
@@ -49,6 +51,13 @@ ORR_API orr_code orr_hardware_parse(orr_span bytes,
                                     const char *label,
                                     orr_hardware *out,
                                     orr_error *err) ORR_MUST_CHECK;
+
+/* A file of either kind: a calibrated chip (chip.h), which has the key `like`, or a design. */
+ORR_API orr_code orr_hardware_read_any(const char *path,
+                                       orr_chip *chip,
+                                       orr_hardware *design,
+                                       bool *is_chip,
+                                       orr_error *err) ORR_MUST_CHECK;
 
 /* Additions and multiplications per second when every element of every array works: 2 per cycle
  * each. */

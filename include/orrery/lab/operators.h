@@ -5,7 +5,7 @@
  *     orr_fx *capture;
  *     orr_operators *o;
  *     if (orr_fx_read("step.json.gz", 0, &capture, &err)) return report(&err);
- *     if (orr_operators_compare(capture, "measured.csv", NULL, &o, &err)) return report(&err);
+ *     if (orr_operators_compare(capture, "measured.csv", NULL, NULL, &o, &err)) return report(&err);
  *     printf("%.1f %%
  * ", 100.0 * (double)o->matched / (double)o->calls[1]);
  *     orr_operators_free(o);
@@ -65,13 +65,15 @@ typedef struct orr_operators {
     orr_ps time_matched;
     bool has_hardware;
     orr_ps predicted; /* of all captured operators, sequentially */
-    orr_ps launches;  /* of that, the overhead per call */
+    orr_ps launches;  /* of that, the overhead per call; on a chip part of its kernels: 0 */
     struct orr__operators_store *store;
 } orr_operators;
 
-/* hw: NULL: no predictions.  Of several captured ranks the first counts. */
+/* Predictions are those of convert fx on the chip, or else on the design hw; both NULL: none.  Of
+ * several captured ranks the first counts. */
 ORR_API orr_code orr_operators_compare(const orr_fx *captured,
                                        const char *measured,
+                                       const orr_chip *chip,
                                        const orr_hardware *hw,
                                        orr_operators **out,
                                        orr_error *err) ORR_MUST_CHECK;
@@ -79,6 +81,7 @@ ORR_API orr_code orr_operators_compare(const orr_fx *captured,
 ORR_API orr_code orr_operators_compare_bytes(const orr_fx *captured,
                                              orr_span measured,
                                              const char *label,
+                                             const orr_chip *chip,
                                              const orr_hardware *hw,
                                              orr_operators **out,
                                              orr_error *err) ORR_MUST_CHECK;

@@ -69,18 +69,24 @@ static orr_code take_chip(orr_yaml_value root, orr_chip *out, orr_error *err)
     return code;
 }
 
+orr_code orr_chip_parse(orr_span bytes, const char *label, orr_chip *out, orr_error *err)
+{
+    orr_yaml *y;
+    orr_code code = orr_yaml_open(bytes, label, &y, err);
+    if (code)
+        return code;
+    code = take_chip(orr_yaml_root(y), out, err);
+    orr_yaml_close(y);
+    return code;
+}
+
 orr_code orr_chip_read(const char *path, orr_chip *out, orr_error *err)
 {
     orr_input *in;
-    orr_yaml *y;
     orr_code code = orr_input_open(path, &in, err);
     if (code)
         return code;
-    code = orr_yaml_open(orr_input_bytes(in), path, &y, err);
-    if (!code) {
-        code = take_chip(orr_yaml_root(y), out, err);
-        orr_yaml_close(y);
-    }
+    code = orr_chip_parse(orr_input_bytes(in), path, out, err);
     orr_input_close(in);
     return code;
 }

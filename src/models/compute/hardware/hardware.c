@@ -309,6 +309,36 @@ orr_code orr_hardware_read(const char *path, orr_hardware *out, orr_error *err)
     return code;
 }
 
+static orr_code has_like(orr_span bytes, const char *label, bool *out, orr_error *err)
+{
+    orr_yaml_value v;
+    orr_yaml *y;
+    const orr_code code = orr_yaml_open(bytes, label, &y, err);
+    if (code)
+        return code;
+    *out = orr_yaml_type_of(orr_yaml_root(y)) == ORR_YAML_MAP &&
+           orr_yaml_find(orr_yaml_root(y), "like", &v);
+    orr_yaml_close(y);
+    return ORR_OK;
+}
+
+orr_code orr_hardware_read_any(
+    const char *path, orr_chip *chip, orr_hardware *design, bool *is_chip, orr_error *err)
+{
+    orr_input *in;
+    *is_chip = false;
+    orr_code code = orr_input_open(path, &in, err);
+    if (code)
+        return code;
+    const orr_span bytes = orr_input_bytes(in);
+    code = has_like(bytes, path, is_chip, err);
+    if (!code)
+        code = *is_chip ? orr_chip_parse(bytes, path, chip, err)
+                        : orr_hardware_parse(bytes, path, design, err);
+    orr_input_close(in);
+    return code;
+}
+
 /* ---- writing ---- */
 
 size_t orr_hardware_text(const orr_hardware *hw, char *out, size_t size)

@@ -51,7 +51,8 @@ typedef struct match {
     match_side sides[MATCH_SIDES];
     uint8_t *flags; /* by name */
     size_t flag_room;
-    const orr_hardware *hw; /* may be NULL */
+    const orr_chip *chip; /* at most one of the two */
+    const orr_hardware *hw;
 } match;
 
 /* A call as a reader sees it. */

@@ -14,6 +14,7 @@
 #include "base/io/input.h"
 #include "base/memory/buffer.h"
 #include "base/text/text.h"
+#include "models/compute/atlas/chip_cost.h"
 #include "models/compute/operators/operator_cost.h"
 
 #include <stdlib.h>
@@ -169,6 +170,30 @@ static orr_ps predict(const orr_hardware *hw, const operator_cost *cost)
     return seconds < 9e6 ? (orr_ps)(seconds * 1e12 + 0.5) : (orr_ps)9e18;
 }
 
+/* The kernels that convert fx writes for the call, at the chip's highest clock. */
+static orr_ps predict_kernels(const orr_chip *chip,
+                              const operator_call *call,
+                              const operator_cost *cost)
+{
+    const operator_name name = orr__operator_name(call->name);
+    orr_kernel kernels[OPERATOR_KERNELS];
+    const size_t count =
+        orr__operator_kernels(call, &name, orr__operator_row(&name), cost, kernels);
+    double us = 0;
+    for (size_t i = 0; i < count; i++) {
+        chip_cost c;
+        if (orr__chip_cost(chip, &kernels[i], 1, &c))
+            us += c.fixed_us + c.clocked_us;
+    }
+    if (!count) {
+        const chip_cost c = orr__chip_roofline(
+            chip->peak_tflops[ORR_TYPE_BF16] * 1e12, chip->memory_GBps * 1e9, chip->launch_us,
+            (double)cost->flops, (double)cost->bytes_read + (double)cost->bytes_written);
+        us = c.fixed_us + c.clocked_us;
+    }
+    return us < 9e12 ? (orr_ps)(us * 1e6 + 0.5) : (orr_ps)9e18;
+}
+
 static orr_ps plus_time(orr_ps a, orr_ps b)
 {
     orr_ps out;
@@ -228,7 +253,10 @@ orr_code match_add(match *m, int side, const match_draft *d, orr_error *err)
     if (side == MATCH_CAPTURED) {
         note_captured(m, &call, c.name);
         c.is_counted = true;
-        c.predicted = m->hw && !c.is_free ? predict(m->hw, &cost) : 0;
+        c.predicted = c.is_free ? 0
+                      : m->chip ? predict_kernels(m->chip, &call, &cost)
+                      : m->hw   ? predict(m->hw, &cost)
+                                : 0;
     } else if (!take_apart(m, d, &c.name, &c.count)) {
         return orr_no_memory(err);
     }
@@ -511,7 +539,7 @@ static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_erro
     o->gaps = gaps;
     o->has_bytes = m->sides[MATCH_MEASURED].has_bytes;
     o->has_times = m->sides[MATCH_MEASURED].has_times;
-    o->has_hardware = m->hw != NULL;
+    o->has_hardware = m->chip || m->hw;
     o->launches =
         m->hw ? (orr_ps)orr_min_u64(orr_sat_mul((uint64_t)m->hw->overhead, o->calls[0]), INT64_MAX)
               : 0;
@@ -582,6 +610,7 @@ static orr_operators *create_result(void)
 orr_code orr_operators_compare_bytes(const orr_fx *captured,
                                      orr_span measured,
                                      const char *label,
+                                     const orr_chip *chip,
                                      const orr_hardware *hw,
                                      orr_operators **out,
                                      orr_error *err)
@@ -589,7 +618,7 @@ orr_code orr_operators_compare_bytes(const orr_fx *captured,
     orr_operators *o = *out = create_result();
     if (!o)
         return orr_no_memory(err);
-    match m = {.names = o->store->names, .shapes = o->store->shapes, .hw = hw};
+    match m = {.names = o->store->names, .shapes = o->store->shapes, .chip = chip, .hw = hw};
     orr_code code =
         m.names && m.shapes ? read_both(&m, captured, measured, label, err) : orr_no_memory(err);
     if (!code)
@@ -606,6 +635,7 @@ orr_code orr_operators_compare_bytes(const orr_fx *captured,
 
 orr_code orr_operators_compare(const orr_fx *captured,
                                const char *measured,
+                               const orr_chip *chip,
                                const orr_hardware *hw,
                                orr_operators **out,
                                orr_error *err)
@@ -615,7 +645,7 @@ orr_code orr_operators_compare(const orr_fx *captured,
     orr_code code = orr_input_open(measured, &in, err);
     if (code)
         return code;
-    code = orr_operators_compare_bytes(captured, orr_input_bytes(in), measured, hw, out, err);
+    code = orr_operators_compare_bytes(captured, orr_input_bytes(in), measured, chip, hw, out, err);
     orr_input_close(in);
     return code;
 }
