@@ -448,15 +448,19 @@ static bool time_measured(const orr_chip *chip,
     }
 }
 
-/* Lower bound of any kernel: the arithmetic at the highest clock, the memory at its peak unless
- * everything may be cached. */
-static double least_us(const orr_chip *chip, const orr_kernel *k, const orr_kernel_work *w)
+/* Lower bound of any kernel: the arithmetic at the highest clock (of another chip's measurements: at
+ * the published peak), the memory at its peak unless everything may be cached. */
+static double least_us(const orr_chip *chip,
+                       const orr_kernel *k,
+                       const orr_kernel_work *w,
+                       bool is_borrowed)
 {
+    const double highest = is_borrowed ? 1 : 1.085;
     const double bytes = w->read + w->write, cached = chip->l2_MB * 1e6;
     const double beyond = bytes > cached ? bytes - cached : 0;
     const double memory = (k->is_cold ? bytes : beyond) / (chip->memory_GBps * 1e3);
     const double peak = is_product(k) ? chip->peak_tflops[k->type] : chip->vector_tflops;
-    const double compute = is_product(k) && peak > 0 ? w->flops / (peak * 1.085e6) : 0;
+    const double compute = is_product(k) && peak > 0 ? w->flops / (peak * highest * 1e6) : 0;
     return memory > compute ? memory : compute;
 }
 
@@ -549,7 +553,7 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         take_pieces(k, out);
         return true;
     }
-    const double added = accumulation_us(chip, k), least = least_us(chip, k, &w);
+    const double added = accumulation_us(chip, k), least = least_us(chip, k, &w, e.is_borrowed);
     const double us = e.base * exp(e.value) + added, more = wider(&e);
     double low = 1, high = 1;
     if (e.own && more == 1) { /* computed before */
