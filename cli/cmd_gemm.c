@@ -97,11 +97,15 @@ static const cli_option options[] = {
     {"parallel", 'p', "POLICY",
      "parallelization: DATA, MODEL, HYBRID_DATA_MODEL, HYBRID_MODEL_DATA or "
      "HYBRID_CUSTOMIZED (DATA, or as the strategy column says)"},
-    {"hardware", 'w', "CHIP", "a name from --list-hardware, or a file", .fallback = "h200"},
+    {"hardware", 'w', "CHIP", "kernel times of this chip ('orrery chip list'), or of a file",
+     .fallback = "h200"},
     {"machine", 0, "MACHINE", "chip and devices of this cluster ('orrery machine list')"},
+    {"dtype", 0, "TYPE", "type of products on the chip: bf16, fp16, fp8, ...; default: by size"},
+    {"design", 0, "DESIGN",
+     "arrays of a name from --list-designs, or of a file, instead of a chip"},
     {"config", 'c', "FILE", "a SCALE-Sim configuration instead of a chip: one array, no clock"},
-    {"array", 'a', "RxC", "override rows and columns of the arrays"},
-    {"dataflow", 0, "os|ws|is", "override the dataflow"},
+    {"array", 'a', "RxC", "override rows and columns of the design's arrays"},
+    {"dataflow", 0, "os|ws|is", "override the design's dataflow"},
     {"datatype-size", 'd', "BYTES", "bytes per element", CLI_COUNT, 1, 64, "2"},
     {"update", 'u', "HOW", "optimizer: sgd, momentum, adam, none, or a time for every layer",
      .fallback = "sgd"},
@@ -110,11 +114,12 @@ static const cli_option options[] = {
     {"passes", 0, "N", "training steps in traces", CLI_COUNT, 1, 1 << 20, "1"},
     {"dims", 0, "N", "network dimensions in traces; 0: omit", CLI_COUNT, .max = 64,
      .fallback = "0"},
-    {"sweep", 's', "A-B", "try arrays of A to B rows and columns with each dataflow",
+    {"sweep", 's', "A-B", "try arrays of A to B rows and columns of the design, each dataflow",
      .implied = "8-512"},
     {"example", 'e', "NAME", "use a built-in table instead of SHAPES"},
-    {"print", 0, NULL, "print the table of --example, or the file of --hardware"},
-    {"list-hardware", 'l', NULL, "list the built-in chips"},
+    {"print", 0, NULL, "print the table of --example, or the file of --design"},
+    {"list-hardware", 'l', NULL, "list the chips"},
+    {"list-designs", 0, NULL, "list the built-in designs"},
     {"list-examples", 0, NULL, "list the built-in tables"},
     {"compat", 0, "v1|v2", "the output of the old generator with that version of SCALE-Sim"},
     {"keep-intermediate", 0, NULL, "with --compat: also write its intermediate files, to outputs/"},
@@ -132,13 +137,15 @@ static const cli_argument arguments[] = {
 static const cli_example examples[] = {
     {"List what is built in:", "orrery gemm --list-hardware", 0},
     {"ResNet-50 on 64 chips, data parallel:",
-     "orrery gemm --example resnet50 --npus 64 --hardware tpu-v4 -o resnet50.txt", 0},
+     "orrery gemm --example resnet50 --npus 64 --hardware b200 -o resnet50.txt", 0},
+    {"The same on arrays of one's own (here those of a TPU v4):",
+     "orrery gemm --example resnet50 --npus 64 --design tpu-v4 -o arrays.txt", 0},
     {"A table to start from:", "orrery gemm --example dlrm --print > model.csv", 0},
     {"From shapes to traces in one line:",
      "orrery gemm model.csv -n 16 -q | orrery convert text - --npus 16 -o m.orr", 0},
     {"All blocks of GPT-3, 8-way model parallel, as traces:",
      "orrery gemm -e gpt3_block --repeat 96 -n 8 -p MODEL -o gpt3.orr", 0},
-    {"Which array suits it:", "orrery gemm -e gpt3_block -n 8 --sweep", 0},
+    {"Which array suits it:", "orrery gemm -e gpt3_block -n 8 --design h200 --sweep", 0},
     {0},
 };
 
@@ -205,31 +212,6 @@ static orr_code read_update(const cli_context *c, orr_gemm_options *opt, orr_err
 
 /* ---- hardware ---- */
 
-static orr_code no_hardware(const char *name, orr_error *err)
-{
-    const char *near = NULL;
-    for (size_t i = 0; orr_hardware_at(i); i++)
-        near = cli_nearer(name, near, orr_hardware_at(i)->name);
-    if (near)
-        return cli_misuse(err, "unknown hardware '%s'; did you mean '%s'?", name, near);
-    return cli_misuse(err,
-                      "no hardware '%s', and no such file; see 'orrery gemm "
-                      "--list-hardware'",
-                      name);
-}
-
-static orr_code find_hardware(const char *name, orr_hardware *out, orr_error *err)
-{
-    const orr_hardware *known = orr_hardware_find(name);
-    if (known) {
-        *out = *known;
-        return ORR_OK;
-    }
-    if (access(name, F_OK) != 0 && !strpbrk(name, "./"))
-        return no_hardware(name, err);
-    return orr_hardware_read(name, out, err);
-}
-
 /* What the two sources of an array have in common, to be changed by --array and --dataflow. */
 static orr_code change_array(
     const cli_context *c, uint64_t *rows, uint64_t *columns, orr_dataflow *dataflow, orr_error *err)
@@ -246,68 +228,132 @@ static orr_code change_array(
     return ORR_OK;
 }
 
-/* The array to compute on: one of the two is used. */
+/* What to compute on: one of the three is used. */
 typedef struct target {
-    orr_hardware hardware;
+    cli_hardware hardware; /* a chip, or a design */
     orr_scalesim_config config;
 } target;
 
 /* The chip of --machine, and one NPU for each of its devices unless --npus says otherwise. */
 static orr_code read_machine(const cli_context *c,
-                             orr_hardware *out,
+                             cli_hardware *out,
                              orr_gemm_options *opt,
                              orr_error *err)
 {
     orr_machine m;
-    if (!cli_given(c, "machine"))
-        return find_hardware(cli_text(c, "hardware"), out, err);
-    if (cli_given(c, "hardware"))
-        return cli_misuse(err, "--machine and --hardware cannot be used together");
     orr_code code = cli_given(c, "npus")
                         ? orr_machine_for(cli_text(c, "machine"), opt->npus, &m, err)
                         : orr_machine_find(cli_text(c, "machine"), &m, err);
-    if (!code && !orr_hardware_find(m.chip) && !strpbrk(m.chip, "./"))
-        code = cli_misuse(err,
-                          "its chip, %s, is not described as arrays; see 'orrery gemm "
-                          "--list-hardware', or give --hardware FILE",
-                          m.chip);
     if (!code)
-        code = find_hardware(m.chip, out, err);
+        code = cli_hardware_find(m.chip, out, err);
     if (code)
         return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
     opt->npus = orr_machine_devices(&m);
     return ORR_OK;
 }
 
+/* Options that say the same, and those that only arrays have. */
+static orr_code check_target(const cli_context *c, const orr_gemm_options *opt, orr_error *err)
+{
+    static const char *const ways[] = {"config", "design", "machine", "hardware"};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (!cli_given(c, ways[i]))
+            continue;
+        if (first)
+            return cli_misuse(err, "--%s and --%s cannot be used together", first, ways[i]);
+        first = ways[i];
+    }
+    if (!cli_given(c, "config") && opt->rules)
+        return cli_misuse(err, "--compat requires a SCALE-Sim --config");
+    if (cli_given(c, "dtype") && (cli_given(c, "config") || cli_given(c, "design")))
+        return cli_misuse(err, "--dtype is of chips; arrays have --datatype-size");
+    return ORR_OK;
+}
+
+/* The option that only arrays have, if it was given. */
+static const char *of_arrays(const cli_context *c)
+{
+    return cli_given(c, "array")      ? "array"
+           : cli_given(c, "dataflow") ? "dataflow"
+           : cli_given(c, "sweep")    ? "sweep"
+                                      : NULL;
+}
+
+static orr_code read_device(const cli_context *c,
+                            cli_hardware *out,
+                            orr_gemm_options *opt,
+                            orr_error *err)
+{
+    *out = (cli_hardware){.chip = NULL};
+    if (cli_given(c, "design"))
+        return cli_design_find(cli_text(c, "design"), &out->design, err);
+    const orr_code code = cli_given(c, "machine")
+                              ? read_machine(c, out, opt, err)
+                              : cli_hardware_find(cli_text(c, "hardware"), out, err);
+    if (!code && out->chip && of_arrays(c))
+        return cli_misuse(err,
+                          "--%s is of arrays: it requires a --design ('orrery gemm "
+                          "--list-designs') or --config",
+                          of_arrays(c));
+    return code;
+}
+
+static orr_code read_type(const cli_context *c, orr_gemm_options *opt, orr_error *err)
+{
+    const char *word = cli_text(c, "dtype"), *near = NULL;
+    if (!word || orr_kernel_type_find(orr_str_of(word), &opt->type)) {
+        opt->has_type = word != NULL;
+        opt->datatype_bytes = word && !cli_given(c, "datatype-size") ? 0 : opt->datatype_bytes;
+        return ORR_OK;
+    }
+    for (unsigned i = 0; i < ORR_KERNEL_TYPES; i++)
+        near = cli_nearer(word, near, orr_kernel_type_name((orr_kernel_type)i));
+    if (near)
+        return cli_misuse(err, "unknown type '%s'; did you mean '%s'?", word, near);
+    return cli_misuse(err, "unknown type '%s'; 'orrery chip show CHIP' lists those of a chip",
+                      word);
+}
+
 static orr_code read_target(const cli_context *c, target *m, orr_gemm_options *opt, orr_error *err)
 {
     const char *config = cli_text(c, "config");
-    if (config && (cli_given(c, "hardware") || cli_given(c, "machine")))
-        return cli_misuse(err, "--config and --%s cannot be used together",
-                          cli_given(c, "hardware") ? "hardware" : "machine");
-    if (!config && opt->rules)
-        return cli_misuse(err, "--compat requires a SCALE-Sim --config");
-    orr_code code = config ? orr_scalesim_read_config(config, &m->config, err)
-                           : read_machine(c, &m->hardware, opt, err);
+    orr_code code = check_target(c, opt, err);
+    if (!code && config) {
+        code = orr_scalesim_read_config(config, &m->config, err);
+        opt->array = &m->config.array;
+        return code ? code
+                    : change_array(c, &m->config.array.rows, &m->config.array.columns,
+                                   &m->config.array.dataflow, err);
+    }
+    if (!code)
+        code = read_device(c, &m->hardware, opt, err);
     if (code)
         return code;
-    if (config) {
-        opt->array = &m->config.array;
-        return change_array(c, &m->config.array.rows, &m->config.array.columns,
-                            &m->config.array.dataflow, err);
-    }
-    opt->hardware = &m->hardware;
-    return change_array(c, &m->hardware.rows, &m->hardware.columns, &m->hardware.dataflow, err);
+    opt->chip = m->hardware.chip;
+    if (opt->chip)
+        return read_type(c, opt, err);
+    if (cli_given(c, "dtype"))
+        return cli_misuse(err, "--dtype is of chips; arrays have --datatype-size");
+    opt->hardware = &m->hardware.design;
+    return change_array(c, &m->hardware.design.rows, &m->hardware.design.columns,
+                        &m->hardware.design.dataflow, err);
 }
 
 /* ---- lists ---- */
 
+static double tflops_of(const orr_chip *chip)
+{
+    const double bf16 = chip->peak_tflops[ORR_TYPE_BF16], fp16 = chip->peak_tflops[ORR_TYPE_FP16];
+    return bf16 > fp16 ? bf16 : fp16;
+}
+
 static void list_hardware(void)
 {
-    for (size_t i = 0; orr_hardware_at(i); i++) {
-        const orr_hardware *hw = orr_hardware_at(i);
-        printf("%-9s %3" PRIu64 " x %3" PRIu64 " x %-3" PRIu64 "  %s\n", hw->name, hw->arrays,
-               hw->rows, hw->columns, hw->note);
+    for (size_t i = 0; orr_chip_at(i); i++) {
+        const orr_chip *chip = orr_chip_at(i);
+        printf("%-13s %6.4g TFLOP/s %5.2f TB/s %4.0f GB  %s\n", chip->name, tflops_of(chip),
+               chip->memory_GBps / 1e3, chip->memory_GB, chip->source ? "measured" : "estimated");
     }
 }
 
@@ -316,6 +362,31 @@ static void list_hardware_json(void)
     cli_json j;
     orr_json_writer *w = cli_json_open(&j, "orrery-hardware");
     orr_json_put_array(w, "chips");
+    for (size_t i = 0; orr_chip_at(i); i++) {
+        const orr_chip *chip = orr_chip_at(i);
+        orr_json_line(w, 2);
+        orr_json_put_row(w, ORR_T("name", chip->name), ORR_D("tflops_16_bit", tflops_of(chip)),
+                         ORR_D("memory_GBps", chip->memory_GBps), ORR_T("source", chip->source),
+                         ORR_T("note", chip->note));
+    }
+    orr_json_end_array(w);
+    cli_json_close(&j);
+}
+
+static void list_designs(void)
+{
+    for (size_t i = 0; orr_hardware_at(i); i++) {
+        const orr_hardware *hw = orr_hardware_at(i);
+        printf("%-9s %3" PRIu64 " x %3" PRIu64 " x %-3" PRIu64 "  %s\n", hw->name, hw->arrays,
+               hw->rows, hw->columns, hw->note);
+    }
+}
+
+static void list_designs_json(void)
+{
+    cli_json j;
+    orr_json_writer *w = cli_json_open(&j, "orrery-designs");
+    orr_json_put_array(w, "designs");
     for (size_t i = 0; orr_hardware_at(i); i++) {
         const orr_hardware *hw = orr_hardware_at(i);
         orr_json_line(w, 2);
@@ -374,7 +445,9 @@ static orr_code print_source(const cli_context *c, orr_error *err)
             cli_print(e.text);
         return code;
     }
-    code = find_hardware(cli_text(c, "hardware"), &hw, err);
+    if (!cli_given(c, "design"))
+        return cli_misuse(err, "--print prints the table of --example or the file of --design");
+    code = cli_design_find(cli_text(c, "design"), &hw, err);
     if (!code)
         fwrite(text, 1, orr_hardware_text(&hw, text, sizeof text), stdout);
     return code;
@@ -551,7 +624,7 @@ static orr_code gemm_make(cli_context *c, orr_error *err)
                             .times = times_of(cli_text(c, "times")),
                             .repeat = (uint32_t)cli_count(c, "repeat"),
                             .program = "orrery " ORR_VERSION};
-    target m = {.hardware = {.arrays = 0}};
+    target m = {.hardware = {.chip = NULL}};
     orr_shapes *s;
     orr_code code = check_outputs(c, err);
     if (!code)
@@ -575,6 +648,8 @@ static orr_code gemm_run(cli_context *c, orr_error *err)
 {
     if (cli_flag(c, "list-hardware"))
         cli_flag(c, "json") ? list_hardware_json() : list_hardware();
+    else if (cli_flag(c, "list-designs"))
+        cli_flag(c, "json") ? list_designs_json() : list_designs();
     else if (cli_flag(c, "list-examples"))
         cli_flag(c, "json") ? list_examples_json() : list_examples();
     else if (cli_flag(c, "print"))
@@ -589,9 +664,9 @@ const cli_command cli_cmd_gemm = {
     .summary = "turn a table of layer shapes into a workload",
     .description =
         "SHAPES lists layers and their sizes: matrix products, convolutions, embeddings, attention, norms.  "
-        "They are divided among the NPUs; each pass of a layer takes the time that the arrays need "
-        "for its products or that memory needs for its bytes, whichever is longer.  The result is a text workload "
-        "of ASTRA-sim 1.0, or traces.",
+        "They are divided among the NPUs; each pass of a layer takes as long as its kernels on the chip, as "
+        "'orrery chip time' has them, or on a design's arrays.  The result is a text workload of ASTRA-sim 1.0, or "
+        "traces.",
     .options = options,
     .arguments = arguments,
     .examples = examples,

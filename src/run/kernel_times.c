@@ -38,19 +38,15 @@ typedef struct kernel_row {
     bool picks_experts; /* a router's forward pass */
 } kernel_row;
 
-/* Errors of steps beyond those of single kernels: power state and chip, gaps between kernels (five
- * steps on two chips: 0.1 to 2.3 % apart; the same step on two days 2 %); of compiled kernels,
- * which are generated per shape (a third of a step, and single ones 25 % off the rules of
- * llm_kernels.c); of a host's speed, as logarithms (128 small passes on three hosts, 96 whose speed
+/* Errors of steps beyond those of single kernels and ORR__STEP_ERROR: of compiled kernels, which are
+ * generated per shape (a third of a step, and single ones 25 % off the rules of llm_kernels.c); of a
+ * host's speed, as logarithms (128 small passes on three hosts, 96 whose speed
  * is read off training steps; truth/spreads.py); of peaks to which another chip's efficiency was
- * applied.
- * A small part of the kernels' errors is common to all of them. */
-#define COMMON_ERROR 0.03
+ * applied. */
 #define COMPILED_ERROR 0.08
 #define HOST_ERROR 0.59
 #define KNOWN_HOST_ERROR 0.43
 #define PEAKS_ERROR 0.2
-#define SHARED_PART 0.03
 
 typedef struct timing {
     work_graph *g;
@@ -404,10 +400,10 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
             out->guessed_most_us = guessed;
         }
     }
-    const double part = t->peaks ? PEAKS_ERROR : t->is_compiled ? COMPILED_ERROR : COMMON_ERROR;
+    const double part = t->peaks ? PEAKS_ERROR : t->is_compiled ? COMPILED_ERROR : ORR__STEP_ERROR;
     const double own = (w->device - w->waits) * part;
-    low2 = low2 * (1 - SHARED_PART) + low * low * SHARED_PART + own * own;
-    high2 = high2 * (1 - SHARED_PART) + high * high * SHARED_PART + own * own;
+    low2 = low2 * (1 - ORR__SHARED_ERROR) + low * low * ORR__SHARED_ERROR + own * own;
+    high2 = high2 * (1 - ORR__SHARED_ERROR) + high * high * ORR__SHARED_ERROR + own * own;
     if (w->host > 0) {
         const double most = exp(t->software->knows_host ? KNOWN_HOST_ERROR : HOST_ERROR);
         const double more = host_changes(t, w, most), less = host_changes(t, w, 1 / most);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_report.c - the cost of layers: a table in 80 columns, JSON, CSV (docs/format/gemm.md).
  *
- * If the clock is unknown, cycles replace times. */
+ * On a chip times have intervals.  If the clock of a design is unknown, cycles replace times. */
 #include "sources/layers/gemm_impl.h"
 
 #include <orrery/lab/units.h>
@@ -28,6 +28,7 @@ typedef struct totals {
     double update_cycles, update_time;
     double products, traffic, weights;
     double bound[4]; /* cycles of passes bound by arrays, vectors, memory; overhead */
+    double clocked;  /* on a chip: the part of their time that scales with its clock, in ps */
     double collective[COLLECTIVES];
 } totals;
 
@@ -41,6 +42,7 @@ static void add_pass(const orr_gemm_pass *p, double copies, int i, totals *t)
     t->bound[3] += copies * (double)p->overhead_cycles;
     t->pass_cycles[i] += copies * (double)p->cycles;
     t->pass_time[i] += copies * (double)p->time;
+    t->clocked += copies * (double)p->time * p->clocked;
     t->products += copies * (double)p->products;
     t->traffic += copies * (double)p->traffic;
     for (int k = 0; k < COLLECTIVES; k++)
@@ -75,8 +77,17 @@ static double all_cycles(const totals *t)
     return t->pass_cycles[0] + t->pass_cycles[1] + t->pass_cycles[2];
 }
 
+static double all_time(const totals *t)
+{
+    return t->pass_time[0] + t->pass_time[1] + t->pass_time[2];
+}
+
 static double utilisation(const orr_gemm *g, const totals *t)
 {
+    if (g->opt.chip) {
+        const double done = all_time(t) * g->opt.chip->peak_tflops[g->opt.type];
+        return done > 0 ? 2 * t->products / done : 0; /* 10^12 in both */
+    }
     return all_cycles(t) > 0 ? t->products / (all_cycles(t) * elements(g)) : 0;
 }
 
@@ -97,6 +108,11 @@ static void percent(double share, char out[ORR_UNIT_ROOM])
     orr_percent_text(whole(share * 1e6), 1000000, out);
 }
 
+static bool has_clock(const orr_gemm *g)
+{
+    return !g->opt.array;
+}
+
 /* A time, or cycles without a clock. */
 static char *spent(const orr_gemm *g, double cycles, double time, char out[ORR_UNIT_ROOM])
 {
@@ -105,8 +121,8 @@ static char *spent(const orr_gemm *g, double cycles, double time, char out[ORR_U
         out[1] = '\0';
         return out;
     }
-    return g->opt.hardware ? orr_time_text((orr_ps)whole(time), out)
-                           : orr_short_text(whole(cycles), out);
+    return has_clock(g) ? orr_time_text((orr_ps)whole(time), out)
+                        : orr_short_text(whole(cycles), out);
 }
 
 /* ---- table ---- */
@@ -124,6 +140,15 @@ static void gemm_print_head(const orr_gemm *g, orr_buf *b)
         orr_buf_print(b, " in %" PRIu32 " packages", g->opt.packages);
     orr_buf_print(b, ", %" PRIu32 " byte%s per element\n", g->opt.datatype_bytes,
                   g->opt.datatype_bytes == 1 ? "" : "s");
+    if (g->opt.chip) {
+        const orr_chip *c = g->opt.chip;
+        orr_buf_print(b, "%s, %s: %s kernels\n", c->base ? c->base->name : c->name,
+                      orr_kernel_type_name(g->opt.type),
+                      c->base     ? "calibrated"
+                      : c->source ? "measured"
+                                  : "estimated");
+        return;
+    }
     if (!g->opt.hardware) {
         orr_buf_print(b, "one array of %" PRIu64 " x %" PRIu64 " (%s), no clock\n", g->array.rows,
                       g->array.columns, dataflow_words[g->array.dataflow]);
@@ -178,6 +203,14 @@ static void print_sum(const orr_gemm *g, const totals *t, orr_buf *b)
     print_row(b, orr_str_of("all"), "", cells, "-");
 }
 
+static void print_interval(const orr_gemm *g, orr_buf *b)
+{
+    char low[ORR_UNIT_ROOM], high[ORR_UNIT_ROOM];
+    orr_buf_print(b, " (90 %% interval: %s to %s)",
+                  orr_time_text((orr_ps)whole(g->chip_sum.low_us * 1e6), low),
+                  orr_time_text((orr_ps)whole(g->chip_sum.high_us * 1e6), high));
+}
+
 /* The share of time for which each part was the bottleneck. */
 static void print_bounds(const orr_gemm *g, const totals *t, orr_buf *b)
 {
@@ -185,8 +218,9 @@ static void print_bounds(const orr_gemm *g, const totals *t, orr_buf *b)
     char text[ORR_UNIT_ROOM];
     const char *comma = "";
     const double all = all_cycles(t);
-    orr_buf_print(b, "a step computes for %s",
-                  spent(g, all, t->pass_time[0] + t->pass_time[1] + t->pass_time[2], text));
+    orr_buf_print(b, "a step computes for %s", spent(g, all, all_time(t), text));
+    if (g->opt.chip && all > 0)
+        print_interval(g, b);
     if (t->update_cycles > 0)
         orr_buf_print(b, " and updates weights for %s",
                       spent(g, t->update_cycles, t->update_time, text));
@@ -199,6 +233,38 @@ static void print_bounds(const orr_gemm *g, const totals *t, orr_buf *b)
             orr_buf_print(b, "%s%s %s", comma, names[i], text);
             comma = ", ";
         }
+    }
+    if (g->opt.chip && all > 0) {
+        percent(t->clocked / all_time(t), text);
+        orr_buf_print(b, "\nscales with the clock: %s", text);
+        if (g->chip_sum.capped_us > 1.001 * g->chip_sum.us)
+            orr_buf_print(b, "; under the power cap, step after step: %s",
+                          orr_time_text((orr_ps)whole(g->chip_sum.capped_us * 1e6), text));
+    }
+    orr_buf_byte(b, '\n');
+}
+
+/* The longest kernel outside the measured range, and how much of the time such kernels are. */
+static void print_extrapolation(const orr_gemm *g, orr_buf *b)
+{
+    const lay_chip_sum *s = &g->chip_sum;
+    char text[ORR_UNIT_ROOM], kernel[ORR_KERNEL_TEXT];
+    const orr_gemm_kernel *worst = NULL;
+    if (!g->opt.chip || !s->extrapolated)
+        return;
+    for (size_t i = 0; i < g->count; i++)
+        for (int k = 0; k < ORR_PASSES; k++)
+            for (size_t n = 0; n < g->layers[i].pass[k].kernel_count; n++) {
+                const orr_gemm_kernel *one = &g->layers[i].pass[k].kernels[n];
+                if (one->time.extrapolates && (!worst || one->time.us > worst->time.us))
+                    worst = one;
+            }
+    percent(s->extrapolated_us / s->us, text);
+    orr_buf_print(b, "note: %zu of %zu kernels, %s of the time, are outside what was measured",
+                  s->extrapolated, s->kernels, text);
+    if (worst) {
+        orr_kernel_text(&worst->kernel, kernel, sizeof kernel);
+        orr_buf_print(b, ", e.g.\n  %s (%s)", kernel, worst->time.basis);
     }
     orr_buf_byte(b, '\n');
 }
@@ -252,6 +318,7 @@ orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err)
     orr_buf_byte(b, '\n');
     print_bounds(g, &t, b);
     print_collectives(&t, b);
+    print_extrapolation(g, b);
     print_rounding(g, b);
     return give(&g->text, out, err);
 }
@@ -262,7 +329,7 @@ orr_code orr_gemm_text(orr_gemm *g, orr_str *out, orr_error *err)
 static void put_time(const orr_gemm *g, orr_json_writer *w, const char *key, orr_ps time)
 {
     orr_json_key(w, key);
-    if (g->opt.hardware)
+    if (has_clock(g))
         orr_json_i64(w, time);
     else
         orr_json_null(w);
@@ -277,6 +344,7 @@ static void put_options(const orr_gemm *g, orr_json_writer *w)
     orr_json_put_u64(w, "npus", g->opt.npus);
     orr_json_put_u64(w, "packages", g->opt.packages);
     orr_json_put_u64(w, "datatype_bytes", g->opt.datatype_bytes);
+    orr_json_put_text(w, "type", g->opt.chip ? orr_kernel_type_name(g->opt.type) : NULL);
     orr_json_put_u64(w, "repeat", g->opt.repeat);
     orr_json_put_text(w, "times", times_word(g->opt.times));
     orr_json_put_text(w, "update", updates[g->opt.update]);
@@ -297,12 +365,28 @@ static void put_input(const orr_gemm *g, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
+static void put_chip(const orr_gemm *g, orr_json_writer *w)
+{
+    const orr_chip *c = g->opt.chip;
+    orr_json_put_object(w, "hardware");
+    orr_json_put_fields(w, ORR_T("kind", "chip"), ORR_T("name", c->name), ORR_T("note", c->note),
+                        ORR_T("source", c->source), ORR_B("calibrated", c->base != NULL),
+                        ORR_D("peak_tflops", c->peak_tflops[g->opt.type]),
+                        ORR_D("memory_GBps", c->memory_GBps), ORR_D("clock_MHz", c->clock_MHz));
+    orr_json_end_object(w);
+}
+
 static void put_hardware(const orr_gemm *g, orr_json_writer *w)
 {
     const orr_hardware *hw = &g->hardware;
     const bool is_chip = g->opt.hardware != NULL;
+    if (g->opt.chip) {
+        put_chip(g, w);
+        return;
+    }
     orr_json_key(w, "hardware");
     orr_json_begin_object(w);
+    orr_json_put_text(w, "kind", "arrays");
     orr_json_put_text(w, "name", is_chip ? hw->name : NULL);
     orr_json_put_u64(w, "arrays", is_chip ? hw->arrays : 1);
     orr_json_put_u64(w, "rows", is_chip ? hw->rows : g->array.rows);
@@ -332,21 +416,49 @@ static void gemm_put_head(const orr_gemm *g, orr_json_writer *w)
     put_hardware(g, w);
 }
 
+static void put_kernel(orr_json_writer *w, const orr_gemm_kernel *k)
+{
+    char text[ORR_KERNEL_TEXT];
+    orr_kernel_text(&k->kernel, text, sizeof text);
+    orr_json_line(w, 5);
+    orr_json_put_row(w, ORR_T("kernel", text), ORR_F("us", "%.4f", k->time.us),
+                     ORR_F("low_us", "%.4f", k->time.low_us),
+                     ORR_F("high_us", "%.4f", k->time.high_us), ORR_T("basis", k->time.basis),
+                     ORR_B("extrapolates", k->time.extrapolates), ORR_U("shares", k->shares));
+}
+
+static void put_kernels(orr_json_writer *w, const orr_gemm_kernel *all, size_t count)
+{
+    orr_json_put_array(w, "kernels");
+    for (size_t i = 0; i < count; i++)
+        put_kernel(w, &all[i]);
+    orr_json_end_array(w);
+}
+
 static void put_pass(const orr_gemm *g, orr_json_writer *w, const char *key, const orr_gemm_pass *p)
 {
     orr_json_key(w, key);
     orr_json_begin_object(w);
     orr_json_put_u64(w, "cycles", p->cycles);
     put_time(g, w, "time_ps", p->time);
-    orr_json_put_u64(w, "array_cycles", p->array_cycles);
-    orr_json_put_u64(w, "vector_cycles", p->vector_cycles);
-    orr_json_put_u64(w, "memory_cycles", p->memory_cycles);
-    orr_json_put_u64(w, "overhead_cycles", p->overhead_cycles);
+    if (g->opt.chip) {
+        put_time(g, w, "low_ps", p->low);
+        put_time(g, w, "high_ps", p->high);
+    } else {
+        orr_json_put_u64(w, "array_cycles", p->array_cycles);
+        orr_json_put_u64(w, "vector_cycles", p->vector_cycles);
+        orr_json_put_u64(w, "memory_cycles", p->memory_cycles);
+        orr_json_put_u64(w, "overhead_cycles", p->overhead_cycles);
+    }
     orr_json_put_u64(w, "multiply_adds", p->products);
     orr_json_put_u64(w, "traffic_bytes", p->traffic);
     orr_json_put_text(w, "collective", p->comm);
     orr_json_put_u64(w, "collective_bytes", p->comm_bytes);
     orr_json_put_u64(w, "in_table", p->in_table);
+    if (g->opt.chip) {
+        orr_json_put_bool(w, "extrapolates", p->extrapolates);
+        put_kernels(w, p->kernels, p->kernel_count);
+    }
     orr_json_end_object(w);
 }
 
@@ -361,6 +473,10 @@ static void put_layer(const orr_gemm *g, orr_json_writer *w, const orr_gemm_laye
         put_pass(g, w, pass_keys[i], &l->pass[i]);
     orr_json_put_u64(w, "update_cycles", l->update_cycles);
     put_time(g, w, "update_time_ps", l->update_time);
+    if (g->opt.chip) {
+        put_time(g, w, "update_low_ps", l->update_low);
+        put_time(g, w, "update_high_ps", l->update_high);
+    }
     orr_json_put_u64(w, "update_in_table", l->update_in_table);
     orr_json_put_u64(w, "weight_bytes", l->weights);
     orr_json_put_double(w, "utilisation", l->utilisation);
@@ -389,10 +505,16 @@ static void put_totals(const orr_gemm *g, orr_json_writer *w)
         put_sum(w, total_keys[i], t.pass_cycles[i]);
     put_sum(w, "update_cycles", t.update_cycles);
     orr_json_key(w, "compute_time_ps");
-    if (g->opt.hardware)
-        orr_json_u64(w, whole(t.pass_time[0] + t.pass_time[1] + t.pass_time[2]));
+    if (has_clock(g))
+        orr_json_u64(w, whole(all_time(&t)));
     else
         orr_json_null(w);
+    if (g->opt.chip) {
+        orr_json_put_u64(w, "compute_time_low_ps", whole(g->chip_sum.low_us * 1e6));
+        orr_json_put_u64(w, "compute_time_high_ps", whole(g->chip_sum.high_us * 1e6));
+        orr_json_put_u64(w, "compute_time_capped_ps", whole(g->chip_sum.capped_us * 1e6));
+        orr_json_put_u64(w, "extrapolated_ps", whole(g->chip_sum.extrapolated_us * 1e6));
+    }
     put_sum(w, "multiply_adds", t.products);
     put_sum(w, "traffic_bytes", t.traffic);
     put_sum(w, "weight_bytes", t.weights);
@@ -413,7 +535,7 @@ orr_code orr_gemm_json(orr_gemm *g, orr_str *out, orr_error *err)
     orr_json_writer_init(&w, &g->text, &(orr_json_style){.indent = 2});
     orr_json_begin_object(&w);
     orr_json_put_text(&w, "format", "orrery-gemm");
-    orr_json_put_u64(&w, "version", 1);
+    orr_json_put_u64(&w, "version", 2);
     gemm_put_head(g, &w);
     orr_json_key(&w, "layers");
     orr_json_begin_array(&w);
@@ -453,6 +575,22 @@ static void add_name(orr_buf *b, orr_str name)
     orr_buf_byte(b, '"');
 }
 
+/* Empty without a chip. */
+static void add_intervals(const orr_gemm *g, const orr_gemm_layer *l, orr_buf *b)
+{
+    bool extrapolates = false;
+    for (int i = 0; i < ORR_PASSES; i++) {
+        extrapolates |= l->pass[i].extrapolates;
+        if (!g->opt.chip) {
+            orr_buf_text(b, ",,");
+            continue;
+        }
+        add_u64(b, (uint64_t)l->pass[i].low);
+        add_u64(b, (uint64_t)l->pass[i].high);
+    }
+    orr_buf_text(b, !g->opt.chip ? "," : extrapolates ? ",yes" : ",no");
+}
+
 static void add_layer(const orr_gemm *g, const orr_gemm_layer *l, orr_buf *b)
 {
     add_name(b, l->name);
@@ -460,7 +598,7 @@ static void add_layer(const orr_gemm *g, const orr_gemm_layer *l, orr_buf *b)
     for (int i = 0; i < ORR_PASSES; i++) {
         const orr_gemm_pass *p = &l->pass[i];
         add_u64(b, p->cycles);
-        if (g->opt.hardware)
+        if (has_clock(g))
             add_u64(b, (uint64_t)p->time);
         else
             orr_buf_byte(b, ',');
@@ -473,6 +611,7 @@ static void add_layer(const orr_gemm *g, const orr_gemm_layer *l, orr_buf *b)
     add_u64(b, l->weights);
     add_double(b, l->utilisation);
     add_double(b, l->imbalance);
+    add_intervals(g, l, b);
     orr_buf_byte(b, '\n');
 }
 
@@ -487,7 +626,10 @@ orr_code orr_gemm_csv(orr_gemm *g, orr_str *out, orr_error *err)
         for (size_t k = 0; k < sizeof columns / sizeof *columns; k++)
             orr_buf_print(b, ",%s_%s", pass_keys[i], columns[k]);
     }
-    orr_buf_text(b, ",update_cycles,weight_bytes,utilisation,imbalance\n");
+    orr_buf_text(b, ",update_cycles,weight_bytes,utilisation,imbalance");
+    for (int i = 0; i < ORR_PASSES; i++)
+        orr_buf_print(b, ",%s_low_ps,%s_high_ps", pass_keys[i], pass_keys[i]);
+    orr_buf_text(b, ",extrapolates\n");
     for (size_t i = 0; i < g->count; i++)
         add_layer(g, &g->layers[i], b);
     return give(&g->text, out, err);
@@ -595,6 +737,8 @@ orr_code orr_gemm_sweep_create(const orr_shapes *s,
     orr_gemm_options one = *opt;
     orr_code code = check_sides(least, most, err);
     *out = NULL;
+    if (!code && opt->chip)
+        code = orr_fail(err, ORR_EUSAGE, NULL, "a sweep tries arrays: it requires a design");
     if (code)
         return code;
     orr_gemm_sweep *w = orr_alloc(1, sizeof *w);

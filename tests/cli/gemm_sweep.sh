@@ -6,5 +6,5 @@ orrery gemm t.csv -n 1 -w tiny.yml --sweep=4-16
 orrery gemm t.csv -n 1 -w tiny.yml --sweep=4-16 --csv | head -n 4
 orrery gemm t.csv -n 1 -w tiny.yml --sweep=4-16 --json | grep -c '"cycles"'
 orrery gemm t.csv -n 1 -w tiny.yml --sweep=4-4 --color=always | grep -c "$(printf '\033')"
-orrery gemm -e resnet50 -n 16 -s | awk 'length > 80'
-orrery gemm -e resnet50 -n 16 --sweep=1-65536 | awk 'length > 80'
+orrery gemm -e resnet50 -n 16 --design h200 -s | awk 'length > 80'
+orrery gemm -e resnet50 -n 16 --design h200 --sweep=1-65536 | awk 'length > 80'

@@ -9,4 +9,4 @@ cmp direct.jsonl piped.jsonl && wc -l <direct.jsonl
 orrery gemm -e gpt3_block --repeat 2 -n 4 --packages 2 -p HYBRID_DATA_MODEL --dims 2 --passes 2 -q -o gpt --form files
 ls gpt.*
 orrery check gpt
-orrery gemm -e gpt3_block -n 4 --packages 2 -p HYBRID_DATA_MODEL -o gpt.orr 2>&1 | grep note
+orrery gemm -e gpt3_block -n 4 --packages 2 -p HYBRID_DATA_MODEL -o gpt.orr 2>&1 | grep 'note: H'

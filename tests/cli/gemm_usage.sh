@@ -13,14 +13,28 @@ try -e dlmr
 try t.csv -w tpu-v9
 try t.csv -w something-else
 try t.csv -w none.yml
+try t.csv -w h10
+try t.csv --design h300
+try t.csv --design something-else
+try t.csv --design h200 -w h100
+try t.csv --design h200 --dtype fp8
+try t.csv --dtype bf17
+try t.csv -w a100 --dtype fp8
+try t.csv --datatype-size 3
+try t.csv --machine dgx-h100 -w h100
+try --print
+try -w h200 --print
+try t.csv -a 8x8
+try t.csv --dataflow ws
+try t.csv -w h100 --sweep
 try t.csv -p FOO
 try t.csv -n 6 --packages 4
 try t.csv -n 0
-try t.csv -a 128
-try t.csv -a 0x4
+try t.csv --design h200 -a 128
+try t.csv --design h200 -a 0x4
 try t.csv -u lamb
-try t.csv --sweep=8
-try t.csv --sweep=3-9
+try t.csv --design h200 --sweep=8
+try t.csv --design h200 --sweep=3-9
 try t.csv --json --csv
 try t.csv --json -o -
 try t.csv --form set

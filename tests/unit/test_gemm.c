@@ -9,6 +9,8 @@
 
 #include <orrery/lab/gemm.h>
 
+#include <math.h>
+
 #include "base/formats/json.h"
 #include "compat/scale_sim/scale_sim.h"
 
@@ -175,6 +177,108 @@ TEST(test_gemm__copies_are_numbered)
     orr_gemm_destroy(g);
 }
 
+/* ---- on a chip ---- */
+
+static orr_kernel_time time_of(const orr_chip *chip, const char *text)
+{
+    orr_kernel k;
+    orr_kernel_time t;
+    orr_error err;
+    CHECK_OK(orr_kernel_parse(orr_str_of(text), &k, &err), &err);
+    CHECK(orr_chip_time(chip, &k, &t));
+    return t;
+}
+
+/* The pass takes as long as these kernels one after the other, each divided by shares. */
+static void check_pass(const char *row, int pass, const char *const *kernels, double shares)
+{
+    const orr_chip *chip = orr_chip_find("a100");
+    const orr_gemm_options opt = {.policy = ORR_POLICY_DATA, .npus = 1, .chip = chip};
+    char table[200];
+    snprintf(
+        table, sizeof table,
+        "name,type,m,n,k,batch,heads,seq_q,head_dim,causal,fused,rows,dim,lookups,h,w,cin,cout,"
+        "kh,operands\n%s\n",
+        row);
+    orr_gemm *g = gemm_of(table, &opt);
+    const orr_gemm_pass *p = &orr_gemm_layer_at(g, 0)->pass[pass];
+    double us = 0;
+    size_t count = 0;
+    for (; kernels[count]; count++)
+        us += time_of(chip, kernels[count]).us / shares;
+    CHECK_EQ_U(p->kernel_count, count);
+    CHECK(us > 0 && fabs((double)p->time / 1e6 - us) < 1e-5);
+    CHECK(p->low < p->time && p->time < p->high);
+    orr_gemm_destroy(g);
+}
+
+#define KERNELS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+TEST(test_gemm__a_pass_is_its_kernels_on_a_chip)
+{
+    const char *gemm = "a,gemm,64,128,256,,,,,,,,,,,,,,,";
+    check_pass(gemm, 0, KERNELS("gemm bf16 m=64 n=128 k=256"), 1);
+    check_pass(gemm, 1, KERNELS("gemm bf16 m=64 n=256 k=128 nn"), 1);
+    check_pass(gemm, 2, KERNELS("gemm bf16 m=128 n=256 k=64 tn"), 1);
+    const char *unfused = "a,attention,,,,2,4,64,32,1,0,,,,,,,,,";
+    check_pass(unfused, 0,
+               KERNELS("gemm bf16 batch=8 m=64 n=64 k=32", "softmax bf16 m=512 n=64",
+                       "gemm bf16 batch=8 m=64 n=32 k=64 nn"),
+               1);
+    check_pass(
+        "a,attention,,,,2,4,64,32,1,1,,,,,,,,,", 1,
+        KERNELS("attention bf16 batch=2 heads=4 kv_heads=4 head=32 q=64 kv=64 causal backward"), 1);
+    /* bags: 2 x 3 rows of 4 numbers of 2 bytes are read, 2 written */
+    check_pass("a,embedding,,,,2,,,,,,9,4,3,,,,,,", 0,
+               KERNELS("elementwise bf16 read=48 write=16 strided"), 1);
+    check_pass("a,embedding,,,,2,,,,,,9,4,3,,,,,,", 2, KERNELS("gather bf16 m=6 n=4 backward"), 1);
+    const char *conv = "a,conv,,,,2,,,,,,,,,8,8,16,32,1,";
+    check_pass(conv, 0, KERNELS("conv bf16 batch=2 n=32 k=16 side=8 window=1 stride=1"), 1);
+    for (int pass = 1; pass < 3; pass++)
+        check_pass(conv, pass,
+                   KERNELS("conv bf16 batch=2 n=32 k=16 side=8 window=1 stride=1 backward"), 2);
+    /* gradient and three operands are read, three gradients written: 4 and 3 times 8 x 8 x 2 */
+    check_pass("a,elementwise,8,8,,,,,,,,,,,,,,,,3", 1,
+               KERNELS("elementwise bf16 read=512 write=384"), 1);
+}
+
+TEST(test_gemm__an_update_on_a_chip)
+{
+    const orr_chip *chip = orr_chip_find("a100");
+    static const char *const kernels[] = {"elementwise bf16 read=65536 write=32768",
+                                          "elementwise bf16 read=98304 write=65536",
+                                          "optimizer bf16 m=16384 k=1 fused"};
+    for (unsigned i = 0; i < 3; i++) {
+        const orr_gemm_options opt = {
+            .policy = ORR_POLICY_DATA, .npus = 1, .chip = chip, .update = (orr_gemm_update)i};
+        orr_gemm *g = gemm_of("Layer,m,n,k\na,64,128,128\n", &opt);
+        const orr_gemm_layer *l = orr_gemm_layer_at(g, 0);
+        CHECK(fabs((double)l->update_time / 1e6 - time_of(chip, kernels[i]).us) < 1e-5);
+        orr_gemm_destroy(g);
+    }
+}
+
+TEST(test_gemm__size_gives_the_type_on_a_chip)
+{
+    static const struct {
+        const char *chip;
+        uint32_t bytes;
+        orr_kernel_type type;
+    } rows[] = {{"h100", 0, ORR_TYPE_BF16}, {"v100", 2, ORR_TYPE_FP16}, {"h100", 1, ORR_TYPE_FP8},
+                {"a100", 1, ORR_TYPE_INT8}, {"h100", 4, ORR_TYPE_FP32}, {"h100", 8, ORR_TYPE_FP64}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const orr_gemm_options opt = {.policy = ORR_POLICY_DATA,
+                                      .npus = 1,
+                                      .chip = orr_chip_find(rows[i].chip),
+                                      .datatype_bytes = rows[i].bytes};
+        orr_gemm *g = gemm_of("Layer,m,n,k\na,64,128,128\n", &opt);
+        const orr_gemm_layer *l = orr_gemm_layer_at(g, 0);
+        CHECK_EQ(l->pass[0].kernels[0].kernel.type, rows[i].type);
+        CHECK_EQ_U(l->weights, 128 * 128 * (rows[i].bytes ? rows[i].bytes : 2));
+        orr_gemm_destroy(g);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static void refuse(const orr_gemm_options *opt, orr_code code, const char *words)
@@ -194,6 +298,20 @@ TEST(test_gemm__refuses_options_that_do_not_go_together)
     refuse(&(orr_gemm_options){.policy = ORR_POLICY_MICRO, .hardware = &plain}, ORR_EUSAGE,
            "MICRO");
     refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA}, ORR_EUSAGE, "hardware and array");
+    refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA,
+                               .chip = orr_chip_find("h100"),
+                               .hardware = &plain},
+           ORR_EUSAGE, "one of chip");
+    refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA,
+                               .chip = orr_chip_find("h100"),
+                               .datatype_bytes = 3},
+           ORR_EUSAGE, "1, 2, 4 or 8 bytes");
+    refuse(&(orr_gemm_options){.policy = ORR_POLICY_DATA,
+                               .npus = 1,
+                               .chip = orr_chip_find("a100"),
+                               .has_type = true,
+                               .type = ORR_TYPE_FP8},
+           ORR_EINPUT, "a100 has no products in fp8");
     refuse(
         &(orr_gemm_options){
             .policy = ORR_POLICY_DATA, .npus = 6, .packages = 4, .hardware = &plain},
@@ -343,6 +461,9 @@ int main(void)
         RUN(test_gemm__utilisation_is_products_by_elements_and_cycles),
         RUN(test_gemm__times_are_rounded_and_never_to_nothing),
         RUN(test_gemm__copies_are_numbered),
+        RUN(test_gemm__a_pass_is_its_kernels_on_a_chip),
+        RUN(test_gemm__an_update_on_a_chip),
+        RUN(test_gemm__size_gives_the_type_on_a_chip),
         RUN(test_gemm__refuses_options_that_do_not_go_together),
         RUN(test_gemm__too_large_layers_are_errors_with_a_place),
         RUN(test_gemm__resnet50_has_its_weights_and_work),

@@ -57,16 +57,16 @@ static orr_code write_table(const orr_gemm *g)
     return code;
 }
 
-static orr_code make(bool is_compat)
+static orr_code make_with(const orr_gemm_options *opt)
 {
-    const orr_gemm_options opt = options(is_compat);
+    const bool is_compat = opt->rules != NULL;
     orr_shapes *s;
     orr_gemm *g;
     orr_str text;
     orr_code code = read_table(is_compat ? old_table : table, is_compat, &s);
     if (code)
         return code;
-    code = orr_gemm_create(s, &opt, &g, &err);
+    code = orr_gemm_create(s, opt, &g, &err);
     orr_shapes_free(s);
     if (code)
         return code;
@@ -85,12 +85,23 @@ static orr_code make(bool is_compat)
 
 static orr_code make_ours(void)
 {
-    return make(false);
+    const orr_gemm_options opt = options(false);
+    return make_with(&opt);
+}
+
+static orr_code make_on_chip(void)
+{
+    orr_gemm_options opt = options(false);
+    opt.hardware = NULL;
+    opt.chip = orr_chip_find("h100");
+    opt.update = ORR_UPDATE_ADAM;
+    return make_with(&opt);
 }
 
 static orr_code make_old(void)
 {
-    return make(true);
+    const orr_gemm_options opt = options(true);
+    return make_with(&opt);
 }
 
 static orr_code make_sweep(void)
@@ -140,6 +151,7 @@ static void fail_everywhere(orr_code (*job)(void))
 TEST(test_gemm_faults__shapes_to_reports)
 {
     fail_everywhere(make_ours);
+    fail_everywhere(make_on_chip);
 }
 
 TEST(test_gemm_faults__the_old_generator)

@@ -5,19 +5,20 @@
  *     orr_shapes *shapes;
  *     orr_gemm *g;
  *     orr_layers *table;
- *     orr_gemm_options opt = {.policy = ORR_POLICY_DATA, .npus = 16, .hardware = orr_hardware_find("tpu-v4")};
+ *     orr_gemm_options opt = {.policy = ORR_POLICY_DATA, .npus = 16, .chip = orr_chip_find("h100")};
  *     if (orr_shapes_read("model.csv", NULL, &shapes, &err)) return report(&err);
  *     if (orr_gemm_create(shapes, &opt, &g, &err)) return report(&err);      // shapes are copied
  *     if (orr_gemm_table(g, &table, &err)) return report(&err);              // layers.h writes and expands it
  *
- * Each pass of a layer is a few products of matrices and some traffic; it takes as long as the
- * arrays need for the one or memory for the other, whichever is longer.  docs/format/shapes.md has
- * the CSV file, docs/design/gemm.md how a layer becomes products, shards and collectives.  Equal
- * products are evaluated once, each in constant time, so cost does not depend on
- * sizes.  Experimental: may change in the next release. */
+ * Each pass of a layer is a few kernels.  On a chip they take what chip.h says; on a design of
+ * one's own (hardware.h, systolic.h) as long as the arrays need for the products or memory for the
+ * traffic, whichever is longer.  docs/format/shapes.md has the CSV file, docs/design/gemm.md how a
+ * layer becomes products, shards and collectives.  Equal products are evaluated once, each in
+ * constant time, so cost does not depend on sizes.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_GEMM_H
 #define ORRERY_LAB_GEMM_H
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/layers.h>
 
@@ -100,12 +101,17 @@ typedef struct orr_gemm_options {
     /* NULL: ours.  Else the output of the old generator with SCALE-Sim v1 or v2, defects included
      * (scale-sim.md 7); shapes must be read by the same rules, and `array` must be given. */
     const orr_rules_gemm *rules;
-    orr_policy policy;       /* HYBRID_CUSTOMIZED: each shape has its own */
-    uint32_t npus;           /* 0: 8 */
-    uint32_t packages;       /* groups of NPUs; 0: 1 */
-    uint32_t datatype_bytes; /* per element; 0: 2 */
-    const orr_hardware *hardware;
-    const orr_systolic_array *array; /* instead of hardware: one array, without a clock */
+    orr_policy policy; /* HYBRID_CUSTOMIZED: each shape has its own */
+    uint32_t npus;     /* 0: 8 */
+    uint32_t packages; /* groups of NPUs; 0: 1 */
+    /* Per element of weights and of what collectives carry; 0: that of type, or 2. */
+    uint32_t datatype_bytes;
+    /* Measured kernels; a chip that was read must outlive the call only. */
+    const orr_chip *chip;
+    bool has_type;                   /* false: type follows from datatype_bytes */
+    orr_kernel_type type;            /* of products on the chip */
+    const orr_hardware *hardware;    /* instead of chip: a design */
+    const orr_systolic_array *array; /* instead of both: one array, without a clock */
     orr_gemm_times times;
     orr_gemm_update update;
     uint64_t update_time;
@@ -113,10 +119,18 @@ typedef struct orr_gemm_options {
     const char *program; /* name and version for the head of reports: "orrery 0.1.0"; may be NULL */
 } orr_gemm_options;
 
+/* A kernel of a pass on a chip. */
+typedef struct orr_gemm_kernel {
+    orr_kernel kernel;
+    orr_kernel_time time;
+    uint32_t shares; /* passes that share it evenly: 1, or 2 */
+} orr_gemm_kernel;
+
 /* One pass of a layer on the slowest NPU. */
 typedef struct orr_gemm_pass {
-    uint64_t cycles; /* from start to end */
-    /* What each part would take alone; the longest counts, operation by operation. */
+    uint64_t cycles; /* from start to end; on a chip at its highest clock */
+    /* What each part of a design would take alone; the longest counts, operation by operation.  0
+     * on a chip. */
     uint64_t array_cycles, vector_cycles, memory_cycles, overhead_cycles;
     orr_ps time;       /* 0 when the clock is not known */
     uint64_t products; /* multiply-add pairs */
@@ -124,6 +138,13 @@ typedef struct orr_gemm_pass {
     const char *comm;  /* the collective after it: "ALLREDUCE", or "NONE" */
     orr_bytes comm_bytes;
     uint64_t in_table; /* its time in the unit of the table */
+    /* On a chip only: 90 % interval, share of the time that scales with the clock, kernels, and
+     * whether one of them is outside the measured range. */
+    orr_ps low, high;
+    double clocked;
+    const orr_gemm_kernel *kernels;
+    size_t kernel_count;
+    bool extrapolates;
 } orr_gemm_pass;
 
 enum { ORR_PASS_FORWARD, ORR_PASS_INPUT_GRAD, ORR_PASS_WEIGHT_GRAD, ORR_PASSES };
@@ -134,10 +155,12 @@ typedef struct orr_gemm_layer {
     orr_policy policy;
     orr_gemm_pass pass[ORR_PASSES];
     uint64_t update_cycles;
-    orr_ps update_time;
+    orr_ps update_time, update_low, update_high;
+    const orr_gemm_kernel *update_kernel; /* on a chip, if there is anything to update */
     uint64_t update_in_table;
-    orr_bytes weights;  /* on one NPU */
-    double utilisation; /* of the arrays' elements, over the three passes: 0 to 1 */
+    orr_bytes weights; /* on one NPU */
+    /* Over the three passes, of the arrays' elements or of the chip's peak: 0 to 1. */
+    double utilisation;
     /* Extra work of the slowest NPU relative to the mean: 0: all equal. */
     double imbalance;
 } orr_gemm_layer;

@@ -10,6 +10,7 @@
 #include "gemm_impl.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 typedef struct lay_cost lay_cost;
 static void lay_cost_destroy(lay_cost *c);
@@ -292,14 +293,27 @@ static orr_code lay_cost_pass(lay_cost *c,
     orr_code code = ORR_OK;
     *out = (orr_gemm_pass){.comm = work->comm};
     for (size_t i = 0; i < work->op_count && !code; i++) {
-        orr_gemm_pass op = {0};
+        orr_gemm_pass op = {.cycles = 0};
         code = op_cycles(c, &work->op[i], &op, err);
         if (!code)
             code = sum_op(&op, out, err);
     }
-    if (!code && __builtin_mul_overflow(work->comm_elements, c->datatype_bytes, &out->comm_bytes))
-        code = too_large(err);
     return code ? code : lay_cost_time(c, out->cycles, &out->time, err);
+}
+
+static orr_code count_products(const lay_pass_work *work, orr_gemm_pass *out, orr_error *err)
+{
+    for (size_t i = 0; i < work->op_count; i++) {
+        for (size_t k = 0; k < work->op[i].product_count; k++) {
+            uint64_t done;
+            const orr_code code = multiplications(&work->op[i].product[k], &done, err);
+            if (code)
+                return code;
+            if (!sum(&out->products, done))
+                return too_large(err);
+        }
+    }
+    return ORR_OK;
 }
 
 /* ---- gemm ---- */
@@ -313,7 +327,9 @@ static orr_gemm_options with_defaults(const orr_gemm_options *opt)
     orr_gemm_options o = *opt;
     o.npus = o.npus ? o.npus : NPUS;
     o.packages = o.packages ? o.packages : 1;
-    o.datatype_bytes = o.datatype_bytes ? o.datatype_bytes : DATATYPE_BYTES;
+    if (!o.datatype_bytes)
+        o.datatype_bytes =
+            o.has_type ? (uint32_t)ceil(orr_kernel_type_bytes(o.type)) : DATATYPE_BYTES;
     o.repeat = o.repeat ? o.repeat : 1;
     return o;
 }
@@ -336,8 +352,14 @@ static orr_code check_options(const orr_gemm_options *o, orr_error *err)
         return orr_fail(err, ORR_EUSAGE, NULL,
                         "%" PRIu32 " NPUs cannot be in %" PRIu32 " packages of equal size", o->npus,
                         o->packages);
-    if (!o->hardware == !o->array)
-        return orr_fail(err, ORR_EUSAGE, NULL, "one of hardware and array must be given");
+    if (!o->chip + !o->hardware + !o->array != 2)
+        return orr_fail(err, ORR_EUSAGE, NULL, "one of chip, hardware and array must be given");
+    orr_kernel_type type;
+    if (o->chip && !o->has_type && !lay_type_of_bytes(o->chip, o->datatype_bytes, &type))
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "products on a chip have 1, 2, 4 or 8 bytes per element, not %" PRIu32
+                        ", unless their type is given",
+                        o->datatype_bytes);
     if (o->rules && !o->array)
         return orr_fail(err, ORR_EUSAGE, NULL, "the old generator needs an array");
     if (o->array && (o->times == ORR_TIMES_US || o->times == ORR_TIMES_NS))
@@ -358,6 +380,8 @@ static lay_buffers buffers_of(const orr_gemm *g)
 {
     const orr_hardware *hw = g->opt.hardware;
     const orr_systolic_array *a = g->opt.array;
+    if (g->opt.chip) /* which its kernels know */
+        return (lay_buffers){UINT64_MAX, UINT64_MAX, UINT64_MAX};
     const orr_bytes sizes[] = {hw ? hw->input_buffer : a->ifmap_words,
                                hw ? hw->weight_buffer : a->filter_words,
                                hw ? hw->output_buffer : a->ofmap_words};
@@ -384,6 +408,25 @@ static orr_code find_policy(const orr_gemm *g, const lay_shape *s, orr_policy *o
         ORR_SHOWN(s->name, SHOWN));
 }
 
+/* What times a layer: one of the two. */
+typedef struct lay_timer {
+    lay_cost *design;
+    lay_chip *chip;
+} lay_timer;
+
+static orr_code chip_update(
+    const orr_gemm *g, lay_chip *c, const lay_work *work, orr_gemm_layer *l, orr_error *err)
+{
+    orr_gemm_pass update;
+    const orr_code code = lay_chip_update(c, g->opt.update, work->updated, &update, err);
+    l->update_cycles = update.cycles;
+    l->update_time = update.time;
+    l->update_low = update.low;
+    l->update_high = update.high;
+    l->update_kernel = update.kernels;
+    return code;
+}
+
 static orr_code update_cycles(
     const orr_gemm *g, const lay_cost *c, const lay_work *work, orr_gemm_layer *l, orr_error *err)
 {
@@ -399,24 +442,56 @@ static orr_code update_cycles(
     return code ? code : lay_cost_time(c, l->update_cycles, &l->update_time, err);
 }
 
-static orr_code cost_layer(
-    const orr_gemm *g, lay_cost *c, const lay_work *work, orr_gemm_layer *l, orr_error *err)
+static orr_code cost_pass(const orr_gemm *g,
+                          const lay_timer *by,
+                          const lay_pass_work *work,
+                          orr_gemm_pass *out,
+                          orr_error *err)
 {
-    double cycles = 0, products = 0;
-    orr_code code = ORR_OK;
-    for (int i = 0; i < ORR_PASSES && !code; i++) {
-        code = lay_cost_pass(c, &work->pass[i], &l->pass[i], err);
+    orr_code code;
+    if (by->design) {
+        code = lay_cost_pass(by->design, work, out, err);
+    } else {
+        *out = (orr_gemm_pass){.comm = work->comm};
+        code = count_products(work, out, err);
+        if (!code)
+            code = lay_chip_pass(by->chip, work, out, err);
+    }
+    if (!code &&
+        __builtin_mul_overflow(work->comm_elements, g->opt.datatype_bytes, &out->comm_bytes))
+        code = too_large(err);
+    return code;
+}
+
+/* Of multiply-adds in all passes, of what the hardware could do in the time. */
+static double utilisation_of(const orr_gemm *g, const lay_timer *by, const orr_gemm_layer *l)
+{
+    double cycles = 0, products = 0, seconds = 0;
+    for (int i = 0; i < ORR_PASSES; i++) {
         cycles += (double)l->pass[i].cycles;
         products += (double)l->pass[i].products;
+        seconds += (double)l->pass[i].time * 1e-12;
     }
+    if (by->design)
+        return cycles > 0 ? products / (cycles * (double)lay_cost_elements(by->design)) : 0;
+    const double peak = g->opt.chip->peak_tflops[g->opt.type] * 1e12;
+    return seconds > 0 && peak > 0 ? 2 * products / (seconds * peak) : 0;
+}
+
+static orr_code cost_layer(
+    const orr_gemm *g, const lay_timer *by, const lay_work *work, orr_gemm_layer *l, orr_error *err)
+{
+    orr_code code = ORR_OK;
+    for (int i = 0; i < ORR_PASSES && !code; i++)
+        code = cost_pass(g, by, &work->pass[i], &l->pass[i], err);
     if (code)
         return code;
-    if (cycles > 0)
-        l->utilisation = products / (cycles * (double)lay_cost_elements(c));
+    l->utilisation = utilisation_of(g, by, l);
     l->imbalance = work->imbalance;
     if (__builtin_mul_overflow(work->weights, g->opt.datatype_bytes, &l->weights))
         return weights_too_large(err);
-    return update_cycles(g, c, work, l, err);
+    return by->design ? update_cycles(g, by->design, work, l, err)
+                      : chip_update(g, by->chip, work, l, err);
 }
 
 /* The systolic model speaks of a layer without knowing where it came from. */
@@ -428,8 +503,11 @@ static orr_code with_place(const orr_gemm *g, const lay_shape *s, orr_code code,
     return orr_because(err, code, "%.*s", ORR_SHOWN(s->name, SHOWN));
 }
 
-static orr_code add_layer(
-    orr_gemm *g, lay_cost *c, const lay_buffers *buffers, const lay_shape *s, orr_error *err)
+static orr_code add_layer(orr_gemm *g,
+                          const lay_timer *by,
+                          const lay_buffers *buffers,
+                          const lay_shape *s,
+                          orr_error *err)
 {
     orr_gemm_layer l = {.kind = s->kind, .name.len = s->name.len};
     lay_work work;
@@ -437,7 +515,7 @@ static orr_code add_layer(
     if ((code = find_policy(g, s, &l.policy, err)) ||
         (code = lay_work_of(s, lay_ways_of(l.policy, g->opt.npus, g->opt.packages), buffers,
                             g->label, &work, err)) ||
-        (code = with_place(g, s, cost_layer(g, c, &work, &l, err), err)))
+        (code = with_place(g, s, cost_layer(g, by, &work, &l, err), err)))
         return code;
     l.name.ptr = orr_arena_text(g->arena, s->name);
     if (!l.name.ptr)
@@ -449,11 +527,16 @@ static orr_code add_layer(
 static orr_code add_layers(orr_gemm *g, const orr_shapes *s, orr_error *err)
 {
     const lay_buffers buffers = buffers_of(g);
-    lay_cost *c;
-    orr_code code = lay_cost_create(g->opt.hardware, g->opt.array, g->opt.datatype_bytes, &c, err);
+    lay_timer by = {NULL, NULL};
+    orr_code code = g->opt.chip ? lay_chip_create(g->opt.chip, g->opt.type, g->arena, &by.chip, err)
+                                : lay_cost_create(g->opt.hardware, g->opt.array,
+                                                  g->opt.datatype_bytes, &by.design, err);
     for (size_t i = 0; i < s->count && !code; i++)
-        code = add_layer(g, c, &buffers, &s->all[i], err);
-    lay_cost_destroy(c);
+        code = add_layer(g, &by, &buffers, &s->all[i], err);
+    if (!code && by.chip)
+        lay_chip_total(by.chip, g->opt.repeat, &g->chip_sum);
+    lay_cost_destroy(by.design);
+    lay_chip_destroy(by.chip);
     return code;
 }
 
@@ -520,7 +603,13 @@ static orr_code prepare(const orr_shapes *s,
     }
     g->opt = *o;
     g->hash = s->hash;
-    if (o->hardware) {
+    if (o->chip) {
+        /* Built-in ones are found by their place. */
+        g->own_chip = *o->chip;
+        g->opt.chip = o->chip->base ? &g->own_chip : o->chip;
+        if (!o->has_type)
+            lay_type_of_bytes(o->chip, o->datatype_bytes, &g->opt.type);
+    } else if (o->hardware) {
         g->hardware = *o->hardware;
         g->opt.hardware = &g->hardware;
     } else {
@@ -528,7 +617,7 @@ static orr_code prepare(const orr_shapes *s,
         g->opt.array = &g->array;
     }
     if (o->times == ORR_TIMES_BEST)
-        g->opt.times = o->hardware ? ORR_TIMES_US : ORR_TIMES_CYCLES;
+        g->opt.times = o->array ? ORR_TIMES_CYCLES : ORR_TIMES_US;
     *out = g;
     return ORR_OK;
 }

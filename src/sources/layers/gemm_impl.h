@@ -3,12 +3,14 @@
  *
  *     shapes_read.c                 CSV            -> orr_shape
  *     gemm_work.c                   orr_shape      -> lay_work: products, traffic and collectives of one NPU
- *     gemm.c                        lay_op         -> cycles
+ *     gemm.c                        lay_op         -> cycles of arrays
+ *     gemm_chip.c                   lay_op         -> time of kernels on a chip
  *     gemm.c                        all of it      -> orr_gemm_layer, orr_layers
  */
 #ifndef ORR_GEMM_IMPL_H
 #define ORR_GEMM_IMPL_H
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/gemm.h>
 
 #include "base/formats/json.h"
@@ -97,6 +99,10 @@ typedef struct lay_op {
     size_t product_count;
     uint64_t vector_ops; /* beside the arrays */
     uint64_t elements;   /* from and to memory */
+    /* The same on a chip: one kernel, without a type, its bytes counted in elements.  Two passes may
+     * share one (both gradients of a convolution). */
+    orr_kernel kernel;
+    uint32_t kernel_shares; /* 0: 1 */
 } lay_op;
 
 typedef struct lay_pass_work {
@@ -138,10 +144,40 @@ orr_code lay_array_cycles(const orr_systolic_array *a,
                           uint64_t *out,
                           orr_error *err) ORR_MUST_CHECK;
 
+/* ---- time on a chip ---- */
+
+typedef struct lay_chip lay_chip;
+orr_code lay_chip_create(const orr_chip *chip,
+                         orr_kernel_type type,
+                         orr_arena *arena,
+                         lay_chip **out,
+                         orr_error *err) ORR_MUST_CHECK;
+void lay_chip_destroy(lay_chip *c); /* NULL is fine */
+/* The type of products of so many bytes per element; false: there is none. */
+bool lay_type_of_bytes(const orr_chip *chip, uint32_t bytes, orr_kernel_type *out);
+/* Time, interval, cycles, traffic and kernels; lists of kernels live in the arena. */
+orr_code lay_chip_pass(lay_chip *c, const lay_pass_work *work, orr_gemm_pass *out, orr_error *err)
+    ORR_MUST_CHECK;
+orr_code lay_chip_update(lay_chip *c,
+                         orr_gemm_update how,
+                         uint64_t weights,
+                         orr_gemm_pass *out,
+                         orr_error *err) ORR_MUST_CHECK;
+
+/* Of all passes so far, without updates. */
+typedef struct lay_chip_sum {
+    double us, low_us, high_us;
+    double capped_us; /* as one step after the other, with the clock under the power cap */
+    double extrapolated_us;
+    size_t kernels, extrapolated; /* different ones */
+} lay_chip_sum;
+void lay_chip_total(const lay_chip *c, double copies, lay_chip_sum *out);
+
 /* ---- everything ---- */
 
 struct orr_gemm {
     orr_gemm_options opt; /* defaults filled in; pointers as below */
+    orr_chip own_chip;    /* of a file */
     orr_hardware hardware;
     orr_systolic_array array;
     orr_arena *arena; /* names, label */
@@ -150,6 +186,7 @@ struct orr_gemm {
     orr_gemm_layer *layers;
     lay_product (*shards)[ORR_PASSES]; /* rules->fill: the product of each pass */
     size_t count;
+    lay_chip_sum chip_sum;
     double rounding; /* sum of the table's times by that of the exact ones, less 1 */
     orr_buf text;
 };

@@ -14,6 +14,7 @@
 #include "base/arithmetic.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -141,6 +142,24 @@ static void add_product(lay_op *op, uint64_t count, uint64_t m, uint64_t n, uint
     op->product[op->product_count++] = (lay_product){count, m, n, k, 1, 1};
 }
 
+/* A product of the array as a kernel: with the layout of its operands in memory. */
+static void set_product(
+    lay_op *op, orr_kernel_layout layout, uint64_t count, uint64_t m, uint64_t n, uint64_t k)
+{
+    op->kernel = (orr_kernel){.kind = ORR_KERNEL_GEMM,
+                              .layout = layout,
+                              .batch = count > 1 ? count : 0,
+                              .m = m,
+                              .n = n,
+                              .k = k};
+}
+
+/* A pass over elements that are neighbours. */
+static void set_pass(lay_op *op, uint64_t read, uint64_t write)
+{
+    op->kernel = (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE, .read = read, .write = write};
+}
+
 static void send(job *j, int pass, const char *comm, uint64_t elements)
 {
     j->out->pass[pass].comm = comm;
@@ -173,6 +192,7 @@ typedef struct linear {
     uint64_t count, m, n, k;
     uint64_t input, weight, output; /* elements of one product's tensors */
     uint64_t whole_input;           /* of all products: what the gradient of the inputs has */
+    orr_kernel image;               /* of a convolution: its kernel */
 } linear;
 
 static void linear_work(job *j, const linear *l)
@@ -183,9 +203,23 @@ static void linear_work(job *j, const linear *l)
         traffic(j, l->output, l->weight, l->input, l->m, l->k),
         traffic(j, l->input, l->output, l->weight, l->k, l->n),
     };
-    add_product(add_op(j, ORR_PASS_FORWARD, 0, mul(j, c, moved[0])), c, l->m, l->n, l->k);
-    add_product(add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[1])), c, l->m, l->k, l->n);
-    add_product(add_op(j, ORR_PASS_WEIGHT_GRAD, 0, mul(j, c, moved[2])), c, l->k, l->n, l->m);
+    lay_op *ops[ORR_PASSES];
+    for (int i = 0; i < ORR_PASSES; i++)
+        ops[i] = add_op(j, i, 0, mul(j, c, moved[i]));
+    add_product(ops[ORR_PASS_FORWARD], c, l->m, l->n, l->k);
+    add_product(ops[ORR_PASS_INPUT_GRAD], c, l->m, l->k, l->n);
+    add_product(ops[ORR_PASS_WEIGHT_GRAD], c, l->k, l->n, l->m);
+    if (l->image.kind == ORR_KERNEL_CONV) {
+        for (int i = 0; i < ORR_PASSES; i++)
+            ops[i]->kernel = l->image;
+        ops[ORR_PASS_INPUT_GRAD]->kernel.is_backward = true;
+        ops[ORR_PASS_WEIGHT_GRAD]->kernel.is_backward = true;
+        ops[ORR_PASS_INPUT_GRAD]->kernel_shares = ops[ORR_PASS_WEIGHT_GRAD]->kernel_shares = 2;
+    } else { /* weights are stored by output, as PyTorch and Megatron do */
+        set_product(ops[ORR_PASS_FORWARD], ORR_LAYOUT_NT, c, l->m, l->n, l->k);
+        set_product(ops[ORR_PASS_INPUT_GRAD], ORR_LAYOUT_NN, c, l->m, l->k, l->n);
+        set_product(ops[ORR_PASS_WEIGHT_GRAD], ORR_LAYOUT_TN, c, l->n, l->k, l->m);
+    }
     j->out->weights = j->out->updated = mul(j, c, l->weight);
     if (j->ways.output > 1) {
         send(j, ORR_PASS_FORWARD, "ALLGATHER", mul(j, c, l->output));
@@ -229,6 +263,28 @@ static void share_channels(const job *j, const lay_shape *s, uint64_t *groups, u
     *channels = orr_div_up(per_group, j->ways.output / apart);
 }
 
+/* Kernels are measured on square images: others count by their area. */
+static uint64_t side_of(uint64_t high, uint64_t wide)
+{
+    return high == wide ? high : (uint64_t)(sqrt((double)high * (double)wide) + 0.5);
+}
+
+/* As in operator_kernel.c: the stride is that of the sides, whatever the padding. */
+static orr_kernel image_kernel(
+    job *j, const lay_shape *s, const lay_shape *mine, const linear *l, uint64_t out_side)
+{
+    const uint64_t side = side_of(s->size[ORR__HEIGHT], s->size[ORR__WIDTH]);
+    const uint64_t stride = out_side ? (side + out_side / 2) / out_side : 1;
+    return (orr_kernel){.kind = ORR_KERNEL_CONV,
+                        .batch = mine->size[ORR__BATCH],
+                        .n = mul(j, l->count, l->n),
+                        .k = mul(j, l->count, s->size[ORR__CIN] / s->size[ORR__GROUPS]),
+                        .side = side,
+                        .window = side_of(s->size[ORR__KH], s->size[ORR__KW]),
+                        .stride = stride ? stride : 1,
+                        .groups = l->count > 1 ? l->count : 0};
+}
+
 static orr_code conv_work(job *j, orr_error *err)
 {
     lay_shape mine;
@@ -256,8 +312,29 @@ static orr_code conv_work(job *j, orr_error *err)
     l.weight = mul(j, l.k, l.n);
     l.output = mul(j, l.m, l.n);
     l.whole_input = mul(j, l.input, groups);
+    l.image = image_kernel(j, s, &mine, &l, side_of(high, wide));
     linear_work(j, &l);
     return ORR_OK;
+}
+
+/* One table with one word per row of the batch is that of a language model; others are bags, whose
+ * gradient goes to the rows that were looked up. */
+static void embedding_kernels(
+    const lay_shape *mine, lay_op *forward, lay_op *back, uint64_t rows, uint64_t out)
+{
+    const uint64_t width = mine->size[ORR__DIM];
+    if (mine->size[ORR__LOOKUPS] == 1 && mine->size[ORR__TABLES] == 1) {
+        forward->kernel = (orr_kernel){.kind = ORR_KERNEL_EMBEDDING,
+                                       .m = mine->size[ORR__BATCH],
+                                       .n = width,
+                                       .k = mine->size[ORR__ROWS]};
+        back->kernel = forward->kernel;
+    } else {
+        set_pass(forward, rows, out);
+        forward->kernel.is_strided = true;
+        back->kernel = (orr_kernel){.kind = ORR_KERNEL_GATHER, .m = rows / width, .n = width};
+    }
+    back->kernel.is_backward = true;
 }
 
 /* Gather rows and sum them; backward, add the gradient to every row that was looked up.  Whole
@@ -271,8 +348,9 @@ static orr_code embedding_work(job *j, orr_error *err)
     const uint64_t out =
         mul3(j, mine.size[ORR__BATCH], mine.size[ORR__TABLES], mine.size[ORR__DIM]);
     const uint64_t rows = mul(j, out, mine.size[ORR__LOOKUPS]);
-    add_op(j, ORR_PASS_FORWARD, rows, add(j, rows, out));
-    add_op(j, ORR_PASS_WEIGHT_GRAD, rows, add(j, mul(j, 2, rows), out));
+    embedding_kernels(&mine, add_op(j, ORR_PASS_FORWARD, rows, add(j, rows, out)),
+                      add_op(j, ORR_PASS_WEIGHT_GRAD, rows, add(j, mul(j, 2, rows), out)), rows,
+                      out);
     j->out->weights = mul3(j, mine.size[ORR__TABLES], mine.size[ORR__ROWS], mine.size[ORR__DIM]);
     /* Rows that were not looked up are unchanged, unless gradients are summed over whole tables. */
     j->out->updated = j->ways.batch > 1 || rows > j->out->weights ? j->out->weights : rows;
@@ -301,9 +379,15 @@ static orr_code bmm_work(job *j, orr_error *err)
     const uint64_t moved[] = {traffic(j, left, right, out, m, n),
                               traffic(j, out, right, left, m, k),
                               traffic(j, left, out, right, k, n)};
-    add_product(add_op(j, ORR_PASS_FORWARD, 0, mul(j, c, moved[0])), c, m, n, k);
-    add_product(add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[1])), c, m, k, n);
-    add_product(add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[2])), c, k, n, m);
+    lay_op *op = add_op(j, ORR_PASS_FORWARD, 0, mul(j, c, moved[0]));
+    add_product(op, c, m, n, k);
+    set_product(op, ORR_LAYOUT_NN, c, m, n, k);
+    op = add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[1]));
+    add_product(op, c, m, k, n);
+    set_product(op, ORR_LAYOUT_NT, c, m, k, n);
+    op = add_op(j, ORR_PASS_INPUT_GRAD, 0, mul(j, c, moved[2]));
+    add_product(op, c, k, n, m);
+    set_product(op, ORR_LAYOUT_TN, c, k, n, m);
     if (j->ways.output > 1)
         send(j, ORR_PASS_FORWARD, "ALLGATHER", mul(j, c, out));
     return ORR_OK;
@@ -317,6 +401,7 @@ typedef struct heads {
     uint64_t q, kv;            /* of queries (and outputs); of keys, and of values */
     uint64_t scores;           /* that are computed at all */
     uint64_t pairs, all_pairs; /* of one head: not masked, and all */
+    orr_kernel kernel;         /* fused, forward */
 } heads;
 
 static void add_masked(const heads *h, lay_op *op, uint64_t m, uint64_t n, uint64_t k)
@@ -335,8 +420,12 @@ static void fused_work(job *j, const heads *h)
     lay_op *op = add_op(j, ORR_PASS_FORWARD, mul(j, SOFTMAX_OPS, h->scores), there);
     add_masked(h, op, q, k, d);
     add_masked(h, op, q, d, k);
+    op->kernel = h->kernel;
     op = add_op(j, ORR_PASS_INPUT_GRAD, mul(j, SOFTMAX_OPS + SOFTMAX_BACK_OPS, h->scores),
                 mul(j, 2, there));
+    op->kernel = h->kernel;
+    op->kernel.kind = ORR_KERNEL_ATTENTION;
+    op->kernel.is_backward = true;
     add_masked(h, op, q, k, d); /* scores */
     add_masked(h, op, k, d, q); /* gradient of the values */
     add_masked(h, op, q, k, d); /* of the scores */
@@ -344,19 +433,45 @@ static void fused_work(job *j, const heads *h)
     add_masked(h, op, k, d, q); /* of the keys */
 }
 
+/* One product; its kernel computes masked scores, too. */
+static void add_scores(job *j,
+                       const heads *h,
+                       int pass,
+                       uint64_t elements,
+                       uint64_t m,
+                       uint64_t n,
+                       uint64_t k,
+                       orr_kernel_layout layout)
+{
+    lay_op *op = add_op(j, pass, 0, elements);
+    add_masked(h, op, m, n, k);
+    set_product(op, layout, h->count, m, n, k);
+}
+
+static void add_softmax(job *j, const heads *h, int pass)
+{
+    const bool is_backward = pass != ORR_PASS_FORWARD;
+    lay_op *op = add_op(j, pass, mul(j, is_backward ? SOFTMAX_BACK_OPS : SOFTMAX_OPS, h->scores),
+                        mul(j, is_backward ? 3 : 2, h->scores));
+    op->kernel = (orr_kernel){.kind = ORR_KERNEL_SOFTMAX,
+                              .m = mul(j, h->count, h->seq_q),
+                              .n = h->seq_k,
+                              .is_backward = is_backward};
+}
+
 /* One operation each, scores to memory and back in between. */
 static void plain_work(job *j, const heads *h)
 {
     const uint64_t q = h->seq_q, k = h->seq_k, d = h->dim;
     const uint64_t with_q = add(j, add(j, h->q, h->kv), h->scores);
-    add_masked(h, add_op(j, ORR_PASS_FORWARD, 0, with_q), q, k, d);
-    add_op(j, ORR_PASS_FORWARD, mul(j, SOFTMAX_OPS, h->scores), mul(j, 2, h->scores));
-    add_masked(h, add_op(j, ORR_PASS_FORWARD, 0, with_q), q, d, k);
-    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), k, d, q);
-    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), q, k, d);
-    add_op(j, ORR_PASS_INPUT_GRAD, mul(j, SOFTMAX_BACK_OPS, h->scores), mul(j, 3, h->scores));
-    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), q, d, k);
-    add_masked(h, add_op(j, ORR_PASS_INPUT_GRAD, 0, with_q), k, d, q);
+    add_scores(j, h, ORR_PASS_FORWARD, with_q, q, k, d, ORR_LAYOUT_NT);
+    add_softmax(j, h, ORR_PASS_FORWARD);
+    add_scores(j, h, ORR_PASS_FORWARD, with_q, q, d, k, ORR_LAYOUT_NN);
+    add_scores(j, h, ORR_PASS_INPUT_GRAD, with_q, k, d, q, ORR_LAYOUT_TN);
+    add_scores(j, h, ORR_PASS_INPUT_GRAD, with_q, q, k, d, ORR_LAYOUT_NT);
+    add_softmax(j, h, ORR_PASS_INPUT_GRAD);
+    add_scores(j, h, ORR_PASS_INPUT_GRAD, with_q, q, d, k, ORR_LAYOUT_NN);
+    add_scores(j, h, ORR_PASS_INPUT_GRAD, with_q, k, d, q, ORR_LAYOUT_TN);
 }
 
 static orr_code attention_work(job *j, orr_error *err)
@@ -381,6 +496,15 @@ static orr_code attention_work(job *j, orr_error *err)
     if (is_causal) /* the last query sees all keys, the one before it one fewer, and so on */
         h.pairs -= mul(j, h.seq_q, h.seq_q - 1) / 2;
     h.scores = mul(j, h.count, h.pairs);
+    const bool is_one = h.seq_q == 1; /* a new token against a cache */
+    h.kernel = (orr_kernel){.kind = is_one ? ORR_KERNEL_DECODE : ORR_KERNEL_ATTENTION,
+                            .batch = mine.size[ORR__BATCH],
+                            .heads = mine.size[ORR__HEADS],
+                            .kv_heads = kv_heads,
+                            .head = h.dim,
+                            .q = h.seq_q,
+                            .kv = h.seq_k,
+                            .is_causal = is_causal && !is_one};
     if (s->size[ORR__FUSED])
         fused_work(j, &h);
     else
@@ -401,8 +525,15 @@ static orr_code norm_work(job *j, orr_error *err)
         return code;
     const uint64_t n = mul(j, mine.size[ORR__M], mine.size[ORR__N]);
     const uint64_t weights = mul(j, 2, mine.size[ORR__N]); /* gain and offset */
-    add_op(j, ORR_PASS_FORWARD, mul(j, NORM_OPS, n), add(j, mul(j, 2, n), weights));
-    add_op(j, ORR_PASS_INPUT_GRAD, mul(j, NORM_BACK_OPS, n), add(j, mul(j, 3, n), weights));
+    const orr_kernel kernel = {.kind = ORR_KERNEL_NORM,
+                               .form = ORR_FORM_LAYER,
+                               .m = mine.size[ORR__M],
+                               .n = mine.size[ORR__N]};
+    lay_op *op = add_op(j, ORR_PASS_FORWARD, mul(j, NORM_OPS, n), add(j, mul(j, 2, n), weights));
+    op->kernel = kernel;
+    op = add_op(j, ORR_PASS_INPUT_GRAD, mul(j, NORM_BACK_OPS, n), add(j, mul(j, 3, n), weights));
+    op->kernel = kernel;
+    op->kernel.is_backward = true; /* of gain and offset, too */
     j->out->weights = j->out->updated = weights;
     if (j->ways.batch > 1)
         send(j, ORR_PASS_WEIGHT_GRAD, "ALLREDUCE", weights);
@@ -420,8 +551,17 @@ static orr_code elementwise_work(job *j, orr_error *err)
         return code;
     const uint64_t n = mul(j, mine.size[ORR__M], mine.size[ORR__N]);
     const uint64_t ops = mul(j, n, operands);
-    add_op(j, ORR_PASS_FORWARD, ops, add(j, ops, n));
-    add_op(j, ORR_PASS_INPUT_GRAD, ops, add(j, mul(j, 2, ops), n));
+    lay_op *forward = add_op(j, ORR_PASS_FORWARD, ops, add(j, ops, n));
+    lay_op *back = add_op(j, ORR_PASS_INPUT_GRAD, ops, add(j, mul(j, 2, ops), n));
+    if (j->s->kind == ORR_SHAPE_ACTIVATION) {
+        forward->kernel =
+            (orr_kernel){.kind = ORR_KERNEL_ACTIVATION, .form = ORR_FORM_GELU, .m = n};
+        back->kernel = forward->kernel;
+        back->kernel.is_backward = true;
+    } else {
+        set_pass(forward, ops, n);
+        set_pass(back, add(j, ops, n), ops);
+    }
     return ORR_OK;
 }
 

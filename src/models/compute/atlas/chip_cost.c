@@ -68,6 +68,32 @@ chip_cost orr__chip_roofline(
                        .is_guess = true};
 }
 
+void orr__chip_add_error(chip_errors *e, double low, double high)
+{
+    e->low += low;
+    e->high += high;
+    e->low2 += low * low;
+    e->high2 += high * high;
+}
+
+void orr__chip_add_common(chip_errors *e, double low, double high)
+{
+    e->common_low += low;
+    e->common_high += high;
+}
+
+static double all_errors(double sum, double squares, double common, double own)
+{
+    return sqrt(squares * (1 - ORR__SHARED_ERROR) + sum * sum * ORR__SHARED_ERROR +
+                common * common + own * own);
+}
+
+chip_errors orr__chip_errors_of(const chip_errors *e, double own_us)
+{
+    return (chip_errors){.low = all_errors(e->low, e->low2, e->common_low, own_us),
+                         .high = all_errors(e->high, e->high2, e->common_high, own_us)};
+}
+
 double orr__chip_slowdown_of(const orr_chip *chip, const chip_cost *sum, double deviations)
 {
     double slow = 1, mean = 0;

@@ -21,6 +21,23 @@ bool orr__chip_cost(const orr_chip *chip, const orr_kernel *k, double times, chi
 chip_cost orr__chip_roofline(
     double flops_per_s, double bytes_per_s, double launch_us, double ops, double bytes);
 
+/* Errors of a sum of kernels, in microseconds below and above: those of equal kernels add up, those
+ * of different ones are independent but for a small part. */
+#define ORR__SHARED_ERROR 0.03 /* of the squares */
+/* Of steps beyond single kernels: power state and chip, gaps between kernels (five steps on two
+ * chips: 0.1 to 2.3 % apart; the same step on two days 2 %). */
+#define ORR__STEP_ERROR 0.03
+typedef struct chip_errors {
+    double low, high, low2, high2;
+    double common_low, common_high;
+} chip_errors;
+/* low, high: all uses of a kernel. */
+void orr__chip_add_error(chip_errors *e, double low, double high);
+/* Of one assumption, such as the efficiencies of rooflines: all are wrong together. */
+void orr__chip_add_common(chip_errors *e, double low, double high);
+/* own_us: a further error of the sum.  Only low and high of the result count. */
+chip_errors orr__chip_errors_of(const chip_errors *e, double own_us);
+
 /* Clock and time depend on each other (a slower clock makes a longer step, which draws less and
  * lets the clock rise): fixed-point iterations. */
 enum { ORR__CLOCK_ROUNDS = 4 };
