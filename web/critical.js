@@ -82,7 +82,7 @@ function stepTable(steps, whole, jump) {
     const columns = [
         {title: 'Start', isNumber: true, key: (step) => step.start_ns, show: (step) => timeText(step.start_ns), exact: (step) => timeExact(step.start_ns)},
         {title: 'What', key: (step) => step.name, show: (step) => (jump && typeof step.track === 'number'
-            ? el('button', {type: 'button', class: 'link', title: 'Show it in the timeline', onclick: () => jump(step)}, step.name) : step.name)},
+            ? el('button', {type: 'button', class: 'link', title: `${step.name}\nShow it in the timeline`, onclick: () => jump(step)}, step.name) : step.name)},
         {title: 'Kind', key: (step) => step.kind, show: (step) => kindChip(step.kind)},
         {title: 'Rank', isNumber: true, key: (step) => step.rank, show: (step) => (typeof step.rank === 'number' ? String(step.rank) : '')},
         {title: 'Duration', isNumber: true, key: (step) => step.end_ns - step.start_ns, show: (step) => timeText(step.end_ns - step.start_ns),

@@ -85,7 +85,7 @@ export function operatorTable(operators, find) {
     const time = (title, meaning, of) => ({title, meaning, isNumber: true, key: of, show: (row) => timeText(of(row)), exact: (row) => timeExact(of(row))});
     return sortableTable('Spans by name', [
         {title: 'Name', key: (row) => row.name, show: (row) => el('span', {class: 'chip'}, el('i', {class: `swatch kind-${kindClass(row.kind)}`, title: row.kind}),
-            el('button', {type: 'button', class: 'link', title: 'Find them in the timeline', onclick: () => find(row.name)}, row.name || '(no name)'))},
+            el('button', {type: 'button', class: 'link', title: `${row.name}\nFind them in the timeline`, onclick: () => find(row.name)}, row.name || '(no name)'))},
         {title: 'Kind', key: (row) => row.kind, show: (row) => row.kind},
         {title: 'Count', isNumber: true, key: (row) => row.count, show: (row) => `${countText(row.count)}\u00a0\u00d7`},
         {title: 'Self', isNumber: true, meaning: 'without the spans inside it on its track', key: (row) => row.own, exact: (row) => timeExact(row.own),
