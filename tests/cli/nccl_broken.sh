@@ -13,3 +13,6 @@ cp "$ORR_ROOT"/tests/broken/nsys/cut_half.sqlite cut.sqlite
 orrery view timeline cut.sqlite -o t.json
 echo "status $?"
 ls
+mkfifo pipe.sqlite
+timeout 20 orrery nccl pipe.sqlite
+echo "status $?"

@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the library: loaded once, when the first file is opened ---- */
@@ -187,6 +188,10 @@ static orr_code open_any(const char *path, open_mode mode, orr_sqlite **out, orr
 {
     *out = NULL;
     const orr_where at = orr_where_line(path, 0, 0);
+    struct stat about;
+    /* A pipe cannot be searched, and opening one waits for its writer. */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+        return orr_fail(err, ORR_EINPUT, &at, "an SQLite file must be a regular file");
     if (!is_loaded())
         return orr_fail(err, ORR_EIO, &at, "SQLite's library cannot be loaded: %s", why_not);
     orr_sqlite *db = orr_alloc(1, sizeof *db);
