@@ -129,6 +129,13 @@ static orr_code read_folder(const char *folder, const names *n, orr_timeline **o
 
 orr_code cli_timeline_load_events(const char *path, orr_timeline **out, orr_error *err)
 {
+    struct stat s;
+    const bool is_there = stat(path, &s) == 0 && S_ISREG(s.st_mode);
+    if (is_there && (orr_has_suffix(path, ".orr") || orr_has_suffix(path, ".et"))) {
+        const orr_where at = orr_where_line(path, 0, 0);
+        return orr_fail(err, ORR_EINPUT, &at,
+                        "traces, not a timeline of a run: 'orrery run --timeline FILE' makes one");
+    }
     return orr_chrome_trace_read(&path, 1, NULL, out, err);
 }
 

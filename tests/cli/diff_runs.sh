@@ -27,3 +27,6 @@ orrery diff measured.json bad.json
 echo "bad: $?"
 orrery diff measured.json nowhere.json
 echo "nowhere: $?"
+orrery -q gen all_reduce --ranks 2 -o traces.orr
+orrery diff measured.json traces.orr
+echo "traces: $?"
