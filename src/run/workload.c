@@ -95,8 +95,13 @@ void work_copy(run_npu *n, const run_npu *from)
 
 uint64_t work_replay_time(const run_npu *n, uint64_t duration)
 {
+    uint64_t ns;
     /* A node without a duration takes a tick (astra-sim.md 6.3). */
-    return duration == 0 ? 1 : n->sim->rules->has_ns_durations ? duration : duration * 1000;
+    if (duration == 0 || n->sim->rules->has_ns_durations)
+        return duration ? duration : 1;
+    /* What does not fit wraps in the replaced program; ours refuses it, as no clock has it. */
+    const bool wraps = __builtin_mul_overflow(duration, 1000, &ns);
+    return wraps && !n->sim->rules->refuses_tick_zero ? UINT64_MAX : ns;
 }
 
 uint64_t work_at_speed(uint64_t duration, double speed)
