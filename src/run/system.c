@@ -517,7 +517,13 @@ static bool group_of(run_npu *n, uint32_t place, sys_membership **out)
         return true;
     const cfg_group *g;
     if (!find_node_group(n, place, &g)) {
-        run_fail_text(n->sim, n, place, "communicator group \"%.*s\" is not in the group file",
+        /* Without any group, this is most often one rank of a job, traced alone. */
+        run_fail_text(n->sim, n, place,
+                      n->sim->groups.by_id || n->sim->rules->refuses_tick_zero
+                          ? "communicator group \"%.*s\" is not in the group file"
+                          : "communicator group \"%.*s\" has no members: neither the traces nor a "
+                            "group file (--groups) list them; traces of all ranks of the job do "
+                            "('orrery link --ranks FOLDER')",
                       (int)name.len, name.ptr);
         return false;
     }
