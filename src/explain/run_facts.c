@@ -613,9 +613,12 @@ void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
     const double own_low = sqrt(low * low + network * network);
     const double own_high = sqrt(high * high + network * network);
     const double whole_low = sqrt(own_low * own_low + job * job);
-    out->low_ns = (uint64_t)(end > whole_low ? end - whole_low : 0);
+    /* Requests arrive when they do, however fast they are served. */
+    const double arrival = (double)watch_served_latest_us(s->watch->served) * 1e3;
+    const double least = arrival < end ? arrival : end;
+    out->low_ns = (uint64_t)(end - least > whole_low ? end - whole_low : least);
     out->high_ns = (uint64_t)(end + sqrt(own_high * own_high + job_high * job_high));
-    out->own_low_ns = (uint64_t)(end > own_low ? end - own_low : 0);
+    out->own_low_ns = (uint64_t)(end - least > own_low ? end - own_low : least);
     out->own_high_ns = (uint64_t)(end + own_high);
     out->guessed = most->guessed_us / most->us;
     if (most->guessed[0] && out->guessed > 0.05)

@@ -213,6 +213,7 @@ void watch_served_forget(struct watch_served *v);
 void watch_served_count(
     struct watch_served *v, uint32_t class_index, uint32_t place, uint64_t now_ns, uint32_t weight);
 const served_sums *watch_served_sums(const struct watch_served *v, uint64_t *whole);
+uint64_t watch_served_latest_us(const struct watch_served *v); /* no run ends before it */
 /* Reduces the symmetry; only for a run without a log.  False: out of memory. */
 struct fold_copier;
 bool watch_multiply(orr_sim *s, const struct fold_copier *c);

@@ -33,6 +33,7 @@ struct watch_served {
     served_class *classes; /* by class of the set */
     uint32_t class_count;
     uint64_t whole;
+    uint64_t latest_us; /* a request arrives then, none that is known later */
     served_sums sums;
 };
 
@@ -59,7 +60,7 @@ static uint64_t token_ranks(const orr_trace *t)
     return 0;
 }
 
-static bool read_marks(served_class *c, const work_graph *g)
+static bool read_marks(served_class *c, const work_graph *g, uint64_t *latest_us)
 {
     for (uint32_t place = 0; place < g->count; place++) {
         orr_node node;
@@ -77,6 +78,7 @@ static bool read_marks(served_class *c, const work_graph *g)
             return false;
         if (!orr_grow(&c->marks, &c->room, c->count + 1))
             return false;
+        *latest_us = m.earliest_us > *latest_us ? m.earliest_us : *latest_us;
         c->marks[c->count++] = m;
         c->mark_of[place] = (uint32_t)c->count;
     }
@@ -125,7 +127,7 @@ bool watch_served_create(orr_sim *s, struct watch_served **out)
             v->class_count = count;
             v->classes = orr_alloc(count, sizeof *v->classes);
         }
-        ok = v && v->classes && read_marks(&v->classes[k], g);
+        ok = v && v->classes && read_marks(&v->classes[k], g, &v->latest_us);
         if (ok && v->classes[k].count) {
             v->classes[k].ranks = ranks;
             is_any = true;
@@ -173,4 +175,9 @@ const served_sums *watch_served_sums(const struct watch_served *v, uint64_t *who
 {
     *whole = v->whole;
     return &v->sums;
+}
+
+uint64_t watch_served_latest_us(const struct watch_served *v)
+{
+    return v ? v->latest_us : 0;
 }
