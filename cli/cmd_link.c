@@ -254,6 +254,11 @@ static void say_job(const cli_context *c, const orr_link_job *job)
     for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
         cli_host_add(&host, &orr_link_job_rank(job, i)->report.host);
     cli_host_note(c, &host);
+    bool has_times = false;
+    for (uint32_t i = 0; i < orr_link_job_rank_count(job); i++)
+        has_times |= orr_link_job_rank(job, i)->device != NULL;
+    if (!has_times)
+        cli_note(c, "warning: a host trace alone has no times: a run of it takes none\n");
     say_other_kinds(c, job);
     say_later_nodes(c, job);
 }

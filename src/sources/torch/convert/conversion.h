@@ -78,6 +78,8 @@ typedef struct conv_state {
     conv_link *links;
     size_t link_count, link_room;
     uint32_t *before; /* its predecessor on its thread; of kernels, on its stream */
+    /* Of operators in no other: when their thread last did something; LINKED_NO_TIME: never. */
+    int64_t *idle_since;
     /* Result: place p waits for dep[dep_first[p] .. dep_first[p + 1]). */
     uint32_t *dep_first, *dep;
     bool *lacks_memory; /* set where an error cannot be returned; checked after each step */

@@ -343,6 +343,10 @@ static bool link_pauses(conv_state *c)
                 .by_tid = orr_map_create(64)};
     const bool ok = s.idle_since && s.below && s.next && s.ends && s.by_tid && find_idle(&s) &&
                     link_hand_overs(&s) && link_replies(&s);
+    for (uint32_t p = 0; ok && p < c->count; p++)
+        if (s.idle_since[p] != LINKED_NO_TIME && s.below[p] != CONV_NONE)
+            s.idle_since[p] = LINKED_NO_TIME; /* the time of the one around it */
+    c->idle_since = s.idle_since;
     orr_free(s.ends);
     orr_free(s.threads);
     orr_map_destroy(s.by_tid);

@@ -3,7 +3,12 @@
  *
  * Times in a trace are whole microseconds, and most kernels last a few: the rounding error of a
  * node is carried over to the next of its thread or stream, so sums are right to a microsecond.
- * The attribute duration_ns has the measured time. */
+ * The attribute duration_ns has the measured time.
+ *
+ * A thread does more than its operators: the interpreter runs between them.  In times as recorded
+ * (or multiplied by a factor that was given) that is a node of its own, so that a replay takes as
+ * long as the recording and operators keep their figures.  The estimated factor is for operators
+ * and what lies between them. */
 #include "conversion.h"
 
 #include "trace/builder.h"
@@ -13,6 +18,7 @@ typedef struct writer {
     orr__builder b;
     orr_buf text[6];  /* of inputs, then outputs: values, shapes, types */
     int64_t first_ns; /* the trace begins here */
+    uint64_t next_id; /* of what lies between operators: after all others; 0: none is left */
 } writer;
 
 /* ---- times ---- */
@@ -53,6 +59,8 @@ static void find_first(writer *w)
         const int64_t at = l->nodes[i].start_ns;
         if (at != LINKED_NO_TIME && (w->first_ns == LINKED_NO_TIME || at < w->first_ns))
             w->first_ns = at;
+        if (l->nodes[i].id >= w->next_id)
+            w->next_id = l->nodes[i].id + 1;
     }
     if (w->c->opt.has_origin)
         w->first_ns = w->c->opt.origin_ns;
@@ -129,6 +137,52 @@ static uint32_t type_of(const conv_state *c, uint32_t place)
     return c->role[place] == CONV_GROUPS ? ORR_NODE_METADATA : ORR_NODE_COMP;
 }
 
+/* ---- between operators ---- */
+
+/* What a thread did by itself before this operator: since its last one, and since what it waited
+ * for elsewhere. */
+static int64_t pause_ns(const writer *w, uint32_t place)
+{
+    const conv_state *c = w->c;
+    const linked_node *n = conv_node(c, place);
+    int64_t ns;
+    if (c->opt.host_scale <= 0 || !w->next_id || c->role[place] != CONV_HOST || !conv_has_time(n) ||
+        c->idle_since[place] == LINKED_NO_TIME)
+        return 0;
+    int64_t from = c->idle_since[place];
+    for (uint32_t i = c->dep_first[place]; i < c->dep_first[place + 1]; i++) {
+        const linked_node *d = conv_node(c, c->dep[i]);
+        const int64_t end = conv_has_time(d) ? conv_end(d) : from;
+        from = end > from ? end : from;
+    }
+    if (__builtin_sub_overflow(n->start_ns, from, &ns) || ns <= 0)
+        return 0;
+    return scaled(ns, c->report->host.scale);
+}
+
+/* Returns its id. */
+static uint64_t put_pause(writer *w, uint32_t place, int64_t ns)
+{
+    enum { SCOPE = ORR__ATTR_RF_ID + 3, TID = ORR__ATTR_RF_ID + 4, USER_SCOPE = 7 };
+    orr__builder *b = &w->b;
+    const linked_node *n = conv_node(w->c, place);
+    const uint64_t id = w->next_id++;
+    b->next_id = id;
+    orr__build_node(b, ORR_NODE_COMP, orr_str_of("[between operators]"));
+    const uint64_t start = start_us(w, n), before = (uint64_t)ns / 1000;
+    b->node.start_us = start > before ? start - before : 0;
+    orr__put_int(b, (orr__attr_key)SCOPE, USER_SCOPE);
+    if (!(n->lacks & 1u << 4))
+        orr__put_int(b, (orr__attr_key)TID, n->tid);
+    orr__put_is_cpu_op(b, true);
+    orr__put_int(b, ORR__ATTR_STREAM, 0);
+    orr__put_int(b, ORR__ATTR_DURATION_NS, ns);
+    orr__build_duration_ns(b, lane_of(w->c, place), (uint64_t)ns);
+    put_deps(w, place);
+    orr__build_add(b);
+    return id;
+}
+
 static void put_node(writer *w, uint32_t place)
 {
     const conv_state *c = w->c;
@@ -137,6 +191,8 @@ static void put_node(writer *w, uint32_t place)
     const conv_call *call = c->call[place] == LINKED_NO_COMM ? NULL : &c->calls[c->call[place]];
     int64_t ns = work_ns(c, place);
     orr_io inputs, outputs;
+    const int64_t pause = pause_ns(w, place);
+    const uint64_t paused = pause ? put_pause(w, place, pause) : 0;
     b->next_id = n->id;
     orr__build_node(b, type_of(c, place), n->name);
     b->node.start_us = start_us(w, n);
@@ -167,6 +223,8 @@ static void put_node(writer *w, uint32_t place)
     }
     orr__build_duration_ns(b, lane_of(c, place), (uint64_t)ns);
     put_deps(w, place);
+    if (paused)
+        orr__build_deps(b, &paused, 1);
     orr__build_add(b);
 }
 
