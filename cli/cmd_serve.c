@@ -64,7 +64,7 @@ static const cli_option options[] = {
     {"memory-rate", 0, "RATE", "the same for memory (3.35TB/s)"},
     {"link-rate", 0, "RATE", "send bandwidth of a rank", .fallback = "450GB/s"},
     {"transfer-rate", 0, "RATE", "bandwidth for moving KV caches", .fallback = "50GB/s"},
-    {"device-memory", 0, "SIZE", "memory per device", .fallback = "80GB"},
+    {"device-memory", 0, "SIZE", "memory per device; default: the machine's, the chip's, or 80GB"},
     {"kv-memory", 0, "SIZE", "memory for KV caches; default: 90 % of the device minus weights"},
     {"json", 0, NULL, "print one JSON object"},
     {0},
@@ -126,6 +126,8 @@ static orr_code read_hardware(const cli_context *c,
     if (code)
         return code;
     o->chip = hw->chip;
+    if (o->chip && o->chip->memory_GB > 0 && !cli_given(c, "machine"))
+        o->device_bytes = (uint64_t)(o->chip->memory_GB * 1e9);
     const double peak =
         o->chip ? o->chip->peak_tflops[ORR_TYPE_BF16] * 1e12 : orr_hardware_peak(&hw->design);
     o->peak = (uint64_t)(peak * narrow_gain(o) + 0.5);
@@ -312,12 +314,13 @@ static void print_text(const result *r)
     char a[4][ORR_UNIT_ROOM];
     printf("%s: weights in %s, caches in %s\n", r->m->name, orr_dtype_name(r->o.dtype),
            orr_dtype_name(r->o.kv_dtype));
-    printf("%s request%s: %s tokens in, %s tokens out\n", orr_count_text(p->requests, a[0]),
+    printf("%s request%s: %s token%s in, %s token%s out\n", orr_count_text(p->requests, a[0]),
            p->requests == 1 ? "" : "s", orr_count_text(p->prompt_tokens, a[1]),
-           orr_count_text(p->output_tokens, a[2]));
-    printf("estimated with %s%s: %s in total, %.4g tokens/s;\nfirst token after %s (%s at most)",
+           p->prompt_tokens == 1 ? "" : "s", orr_count_text(p->output_tokens, a[2]),
+           p->output_tokens == 1 ? "" : "s");
+    printf("estimated with %s%s: %s in total, %s tokens/s;\nfirst token after %s (%s at most)",
            r->o.chip ? "kernels of " : "peaks, without losses", r->o.chip ? r->o.chip->name : "",
-           orr_time_text(p->time, a[0]), tokens_per_second(r),
+           orr_time_text(p->time, a[0]), orr_figure_text(tokens_per_second(r), a[3]),
            orr_time_text(p->first_token_mean, a[1]), orr_time_text(p->first_token_most, a[2]));
     if (p->next_token_mean)
         printf(", the next after %s", orr_time_text(p->next_token_mean, a[0]));
@@ -400,6 +403,22 @@ static void say(const result *r)
                  orr_serve_rank_count(&r->o) == 1 ? "" : "s");
 }
 
+/* Rotary positions go on, answers of such a model do not: learned ones are refused. */
+static void say_longest(const result *r)
+{
+    const orr_serve_options *o = &r->o;
+    const uint64_t prompt = o->prompt ? o->prompt : 1024, output = o->output ? o->output : 128;
+    uint64_t most = o->request_count ? 0 : prompt + output - 1;
+    for (size_t i = 0; i < o->request_count; i++) {
+        const orr_serve_request *q = &o->requests[i];
+        if (q->prompt <= UINT64_MAX - q->output && q->prompt + q->output > most + 1)
+            most = q->prompt + q->output - 1;
+    }
+    if (r->m->position != ORR_MODEL_LEARNED && r->m->max_positions && most > r->m->max_positions)
+        cli_note(r->c, "%s: sequences of %" PRIu64 " tokens; made for at most %" PRIu64 "\n",
+                 r->m->name, most, r->m->max_positions);
+}
+
 /* ---- the way through ---- */
 
 static orr_code make(result *r, orr_error *err)
@@ -442,6 +461,7 @@ static orr_code serve_run(cli_context *c, orr_error *err)
     r.o.request_count = count;
     if (m.note[0])
         cli_note(c, "%s: %s\n", m.name, m.note);
+    say_longest(&r);
     code = make(&r, err);
     orr_requests_free(requests);
     return code;

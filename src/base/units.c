@@ -349,6 +349,16 @@ char *orr_count_text(uint64_t n, char out[ORR_UNIT_ROOM])
     return out;
 }
 
+char *orr_figure_text(double v, char out[ORR_UNIT_ROOM])
+{
+    const double highest = 1.8e19;
+    if (!(v >= 9999.5)) /* what four digits do not hold */
+        snprintf(out, ORR_UNIT_ROOM, "%.4g", v);
+    else
+        orr_count_text(v < highest ? (uint64_t)(v + 0.5) : UINT64_MAX, out);
+    return out;
+}
+
 char *orr_percent_text(uint64_t part, uint64_t whole, char out[ORR_UNIT_ROOM])
 {
     if (whole == 0) {

@@ -220,6 +220,9 @@ orr_code orr_plan_serve(const orr_plan_serve_options *opt,
         code = orr_machine_system(&x.machine, &x.system, err);
     if (code)
         return orr_because(err, code, "--machine %s", opt->machine);
+    const orr_chip *chip = orr_chip_find(x.machine.chip);
+    if (opt->dtype == ORR_DTYPE_FP8 && chip && chip->peak_tflops[ORR_TYPE_FP8] <= 0)
+        return orr_fail(err, ORR_EUSAGE, NULL, "%s cannot run gemm kernels in fp8", chip->name);
     const uint32_t n = orr_machine_devices(&x.machine);
     bool ok = true;
     for (uint64_t tp = 1; tp; tp = search_next_divisor(n, tp))

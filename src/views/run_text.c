@@ -655,7 +655,7 @@ static void print_throughput(const orr__run_facts *f, orr_buf *b)
 static void print_serving(const orr__run_facts *f, orr_buf *b)
 {
     const orr__serving *p = &f->serving;
-    char a[3][ORR_UNIT_ROOM];
+    char a[4][ORR_UNIT_ROOM];
     if (!p->requests)
         return;
     orr_buf_print(b, "%s request%s: first token after %s (%s at most)",
@@ -664,9 +664,10 @@ static void print_serving(const orr__run_facts *f, orr_buf *b)
                   ns_text(p->first_max_ns, a[2]));
     if (p->next_mean_ns > 0)
         orr_buf_print(b, ", the next after %s", ns_text((uint64_t)(p->next_mean_ns + 0.5), a[0]));
-    orr_buf_print(b, ";\n%s tokens until %s: %.4g tokens/s, %.4g per device\n",
-                  orr_count_text(p->tokens, a[0]), ns_text(p->end_ns, a[1]), p->tokens_per_s,
-                  p->tokens_per_s / f->devices);
+    orr_buf_print(b, ";\n%s token%s until %s: %s tokens/s, %s per device\n",
+                  orr_count_text(p->tokens, a[0]), p->tokens == 1 ? "" : "s",
+                  ns_text(p->end_ns, a[1]), orr_figure_text(p->tokens_per_s, a[2]),
+                  orr_figure_text(p->tokens_per_s / f->devices, a[3]));
 }
 
 /* ---- ranks ---- */

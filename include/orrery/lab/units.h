@@ -38,6 +38,7 @@ ORR_API char *orr_bytes_text(orr_bytes n, char out[ORR_UNIT_ROOM]);     /* 1.50 
 ORR_API char *orr_rate_text(orr_Bps rate, char out[ORR_UNIT_ROOM]);     /* 50.0 GB/s */
 ORR_API char *orr_frequency_text(uint64_t hz, char out[ORR_UNIT_ROOM]); /* 1.50 GHz */
 ORR_API char *orr_count_text(uint64_t n, char out[ORR_UNIT_ROOM]);      /* 1,234,567 */
+ORR_API char *orr_figure_text(double v, char out[ORR_UNIT_ROOM]);       /* 913.2; 12,345 */
 ORR_API char *orr_short_text(uint64_t n, char out[ORR_UNIT_ROOM]);      /* 1.23 M */
 /* part of whole: 12.3%, "<0.1%" for smaller but nonzero, "-" if whole is 0 */
 ORR_API char *orr_percent_text(uint64_t part, uint64_t whole, char out[ORR_UNIT_ROOM]);

@@ -88,6 +88,7 @@ typedef struct llm_job {
     uint32_t virtual_stages; /* pp * chunks */
     const llm_pass *pass;    /* the tokens of an iteration when serving; NULL: training */
     uint64_t kv;             /* serving: bytes per number in the cache */
+    bool reads_fp8;          /* serving: attention of decoding takes caches in 8 bits as they are */
     uint32_t expert_tp;      /* ranks that share an expert; 0: tp */
     const orr_software *software;
     bool has_dropout, is_pure; /* pure: weights and moments are kept in the type of products */
@@ -142,6 +143,11 @@ typedef struct llm_meter {
     uint64_t time;               /* ps; on a chip at its highest clock, of which: */
     double clocked_us;           /* that scales with the clock */
     double flops;                /* that draw power and lower the clock */
+    double host_us;              /* the host needs to issue them, at the same time */
+    double collective_us;        /* of that, for a collective or a message */
+    bool is_impossible;          /* the chip cannot run a kernel, the first of which is: */
+    orr_kernel_kind kind;
+    orr_kernel_type type;
 } llm_meter;
 
 enum { LLM_BARRIERS = 8, LLM_PREFIX_MOST = 80 };

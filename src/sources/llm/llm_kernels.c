@@ -20,12 +20,18 @@
 static void measure(llm_meter *t, const orr_software *software, const orr_kernel *k)
 {
     chip_cost cost;
-    if (!t->chip ||
-        !orr__chip_cost(t->chip, k, orr__software_slowdown(software, t->chip, k), &cost))
+    if (!t->chip || t->is_impossible)
         return;
+    if (!orr__chip_cost(t->chip, k, orr__software_slowdown(software, t->chip, k), &cost)) {
+        t->is_impossible = true;
+        t->kind = k->kind;
+        t->type = k->type;
+        return;
+    }
     t->pending += (uint64_t)((cost.fixed_us + cost.clocked_us) * 1e6 + 0.5);
     t->clocked_us += cost.clocked_us;
     t->flops += cost.flops * orr__software_draw(software, t->chip, k);
+    t->host_us += orr__software_host_us(software, k, false);
 }
 
 /* Layers and micro-batches launch the same few kernels again and again: their texts are cached,
@@ -581,7 +587,9 @@ void llm_launch_served_attention(llm_pen *p, const llm_sight *seen)
 {
     const llm_job *g = p->g;
     const uint64_t decode = g->pass->decode_tokens;
-    serve_prompts(p, (g->tokens - decode) / g->opt.cp, seen->prompt_pairs);
+    /* g->tokens are this rank's, `seen` is of all ranks; a ring goes through its keys in blocks. */
+    const uint64_t blocks = g->opt.context_form != ORR_CONTEXT_ALL_GATHER ? g->opt.cp : 1;
+    serve_prompts(p, g->tokens - decode, seen->prompt_pairs / g->opt.cp / blocks);
     if (!decode)
         return;
     orr_kernel k = attention_kernel(g);
@@ -592,6 +600,10 @@ void llm_launch_served_attention(llm_pen *p, const llm_sight *seen)
     k.batch = decode;
     k.q = 1;
     k.kv = seen->decode_keys / decode ? seen->decode_keys / decode : 1;
+    if (g->reads_fp8)
+        k.type = ORR_TYPE_FP8;
+    else if (g->kv == 4)
+        k.type = ORR_TYPE_FP32;
     if (orr_model_is_mla(g->m)) {
         k.kv_heads = 1;
         k.head = g->m->kv_lora_rank + g->m->qk_rope_head_dim;

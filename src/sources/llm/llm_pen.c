@@ -185,6 +185,7 @@ static uint64_t measure_collect(
         return add_time(t, on_torus);
     const uint32_t near = ranks_near(t, n, stride);
     const uint64_t start = t->chip ? COLLECTIVE_PS : 0;
+    t->host_us += t->collective_us;
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
     const unsigned __int128 sent = kind == ORR_COLL_ALL_GATHER   ? round
                                    : kind == ORR_COLL_ALL_REDUCE ? 2 * round / n

@@ -12,6 +12,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { JOIN_MOST = 60 };
 
@@ -403,10 +404,45 @@ static size_t request_count(const server *v)
     return v->opt.requests ? v->opt.request_count : (size_t)v->opt.batch;
 }
 
-/* When a job can begin: at its arrival, or when its cache has been transferred. */
-static uint64_t begin_of(const server *v, unsigned pool, size_t i)
+typedef struct sent_cache {
+    uint64_t at; /* ps: the last of it has been sent */
+    size_t job;
+} sent_cache;
+
+static int compare_sent(const void *a, const void *b)
 {
-    return pool == 0 ? request_at(v, i).arrival_us * 1000000 : v->schedules[0].jobs[i].done_at;
+    const sent_cache *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->job < y->job ? -1 : x->job > y->job;
+}
+
+/* When jobs of the decode ranks can begin: their caches are there.  Several prefill replicas may
+ * send to one decode replica, which receives while they send, one cache after another. */
+static orr_code wait_for_caches(server *v)
+{
+    llm_schedule *s = &v->schedules[1];
+    const llm_pool *p = &v->pools[1];
+    sent_cache *list = orr_alloc(s->job_count + 1, sizeof *list);
+    uint64_t *link_free = orr_alloc(p->ranks.dp, sizeof *link_free);
+    for (size_t i = 0; list && i < s->job_count; i++)
+        list[i] = (sent_cache){v->schedules[0].jobs[i].done_at, i};
+    if (list && link_free)
+        qsort(list, s->job_count, sizeof *list, compare_sent);
+    for (size_t i = 0; list && link_free && i < s->job_count; i++) {
+        serve_job *j = &s->jobs[list[i].job];
+        uint64_t blocks[LLM_SIGHTS], *at = &link_free[list[i].job % p->ranks.dp];
+        j->at = list[i].at;
+        if (j->output == 1)
+            continue;
+        llm_cache_blocks(p, j->prompt, blocks);
+        const uint64_t earliest = llm_later(*at, llm_move_time(p, blocks));
+        *at = j->at = j->at > earliest ? j->at : earliest;
+    }
+    const bool ok = list && link_free;
+    orr_free(list);
+    orr_free(link_free);
+    return ok ? ORR_OK : orr_no_memory(v->err);
 }
 
 static orr_code make_schedule(server *v, unsigned pool)
@@ -421,9 +457,11 @@ static orr_code make_schedule(server *v, unsigned pool)
     for (size_t i = 0; i < s->job_count && !code; i++) {
         const orr_serve_request q = request_at(v, i);
         s->jobs[i] =
-            (serve_job){.at = begin_of(v, pool, i), .prompt = q.prompt, .output = q.output};
+            (serve_job){.at = q.arrival_us * 1000000, .prompt = q.prompt, .output = q.output};
         code = check_room(v, &v->pools[pool], i + 1, &s->jobs[i]);
     }
+    if (!code && pool == 1)
+        code = wait_for_caches(v);
     return code ? code : llm_schedule_make(&v->pools[pool], s, v->err);
 }
 

@@ -84,6 +84,7 @@ typedef struct llm_pool {
     uint64_t block_bytes;         /* of a cache block, in one layer */
     uint64_t state_bytes;         /* of the state of a sequence, in one layer */
     orr_serve_pool report;
+    llm_meter refused; /* is_impossible: names a kernel that the chip cannot run */
 } llm_pool;
 
 orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err);
@@ -93,6 +94,8 @@ void llm_pool_fini(llm_pool *p);
 void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SIGHTS]);
 /* Their bytes on a rank of a stage. */
 uint64_t llm_cache_bytes(const llm_pool *p, uint32_t stage, const uint64_t blocks[LLM_SIGHTS]);
+/* Sending or receiving a cache takes the fullest rank so long, in ps. */
+uint64_t llm_move_time(const llm_pool *p, const uint64_t blocks[LLM_SIGHTS]);
 
 /* One more part of a sequence. */
 static inline uint64_t llm_pass_tokens(const llm_pass *pass)

@@ -272,6 +272,13 @@ static void share_memory(llm_pool *p, uint32_t stage)
 
 /* ---- set up ---- */
 
+/* A chip without products in 8 bits widens what it reads; how fast is not known, so its caches are
+ * read as wide as its weights. */
+static bool reads_fp8(const orr_serve_options *o)
+{
+    return o->kv_dtype == ORR_DTYPE_FP8 && (!o->chip || o->chip->peak_tflops[ORR_TYPE_FP8] > 0);
+}
+
 /* Replicas whose experts are one set.  Blocks are what a replica has cp of. */
 static uint32_t replicas_in_step(const orr_serve_ranks *r)
 {
@@ -301,6 +308,7 @@ static void set_sizes(llm_pool *p)
                      .weight = bytes,
                      .act = o->dtype == ORR_DTYPE_FP8 ? 2 : bytes,
                      .kv = orr_dtype_bytes(o->kv_dtype),
+                     .reads_fp8 = reads_fp8(o),
                      .virtual_stages = r->pp,
                      .software = software,
                      .token_ranks = (uint64_t)r->tp * r->cp,
@@ -418,7 +426,9 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
                              .node_ranks = p->opt->node_ranks,
                              .is_mesh = p->opt->is_mesh,
                              .torus = &p->opt->torus,
+                             .collective_us = p->opt->chip ? p->g.software->collective_us : 0,
                              .chip = p->opt->chip};
+    const double block_us = p->opt->chip ? p->g.software->block_us : 0;
     llm_meter sum = fresh, meter;
     llm_pen pen = {.g = &p->g, .meter = &sum};
     if (p->g.tokens)
@@ -430,13 +440,20 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
             continue;
         meter = fresh;
         measure_layer(p, &pen, s->example[kind]);
+        if (meter.is_impossible)
+            p->refused = meter;
         if (__builtin_mul_overflow(meter.time, s->count[kind], &time))
             time = INT64_MAX;
         sum.time = llm_later(sum.time, time);
         sum.clocked_us += meter.clocked_us * (double)s->count[kind];
         sum.flops += meter.flops * (double)s->count[kind];
+        sum.host_us += (meter.host_us + block_us) * (double)s->count[kind];
     }
-    return llm_later(sum.time, clock_loss(&sum, p->deviations));
+    if (sum.is_impossible)
+        p->refused = sum;
+    const uint64_t device = llm_later(sum.time, clock_loss(&sum, p->deviations));
+    const uint64_t host = sum.host_us < 9e12 ? (uint64_t)(sum.host_us * 1e6) : INT64_MAX;
+    return device > host ? device : host;
 }
 
 /* ---- what is worked on ---- */
@@ -541,6 +558,7 @@ typedef struct desk {
     uint64_t used[LLM_SIGHTS]; /* blocks */
     uint32_t group;            /* whose turn it is */
     uint64_t clock_us;         /* the latest arrival that a turn waits for */
+    uint64_t link_free;        /* ps: the caches that it sends so far are sent */
     llm_turn turn;             /* being formed */
     part *parts;
     size_t part_count, part_room;
@@ -842,6 +860,11 @@ static void pass_time(engine *e)
     }
     e->end = at;
     e->now = e->stage_free[0];
+    const llm_meter *no = &e->pool->refused;
+    if (no->is_impossible && !e->code)
+        e->code =
+            orr_fail(e->err, ORR_EUSAGE, NULL, "%s cannot run %s kernels in %s", no->chip->name,
+                     orr_kernel_kind_name(no->kind), orr_kernel_type_name(no->type));
 }
 
 static void note_working(engine *e, const desk *d)
@@ -854,17 +877,24 @@ static void note_working(engine *e, const desk *d)
     e->pool->report.working_bytes = llm_working_bytes(e->pool);
 }
 
-/* What the fullest rank sends of a cache takes so long. */
-static uint64_t move_time(const engine *e, const sequence *q)
+uint64_t llm_move_time(const llm_pool *p, const uint64_t blocks[LLM_SIGHTS])
 {
     uint64_t most = 0;
-    for (uint32_t i = 0; i < e->pool->ranks.pp; i++) {
-        const uint64_t bytes = llm_cache_bytes(e->pool, i, q->blocks);
+    for (uint32_t i = 0; i < p->ranks.pp; i++) {
+        const uint64_t bytes = llm_cache_bytes(p, i, blocks);
         most = bytes > most ? bytes : most;
     }
     const unsigned __int128 ps = (unsigned __int128)most * 1000000000000u;
-    const unsigned __int128 time = ps / e->pool->opt->transfer_rate;
+    const unsigned __int128 time = ps / p->opt->transfer_rate;
     return time < INT64_MAX ? (uint64_t)time : INT64_MAX;
+}
+
+/* A rank sends one cache after another. */
+static uint64_t send_cache(const engine *e, desk *d, const sequence *q)
+{
+    const uint64_t begin = e->end > d->link_free ? e->end : d->link_free;
+    d->link_free = llm_later(begin, llm_move_time(e->pool, q->blocks));
+    return d->link_free;
 }
 
 static void finish(engine *e, desk *d, const sequence *q)
@@ -872,7 +902,7 @@ static void finish(engine *e, desk *d, const sequence *q)
     serve_job *j = job_of(e, d, q->job);
     const bool leaves = e->pool->duty == LLM_DOES_PREFILL && e->pool->hands_over && j->output > 1;
     d->turn.tokens.last += !leaves;
-    j->done_at = leaves ? llm_later(e->end, move_time(e, q)) : e->end;
+    j->done_at = leaves ? send_cache(e, d, q) : e->end;
     if (leaves)
         add_move(e, d, q->job, j->prompt);
     return_later(e, d, q, j->done_at);
