@@ -149,6 +149,10 @@ TEST(test_units__the_rest_prints_for_people)
     CHECK_TEXT(orr_count_text(0, t), "0");
     CHECK_TEXT(orr_count_text(999, t), "999");
     CHECK_TEXT(orr_count_text(UINT64_MAX, t), "18,446,744,073,709,551,615");
+    CHECK_TEXT(orr_figure_text(0.29052, t), "0.2905");
+    CHECK_TEXT(orr_figure_text(9999.4, t), "9999");
+    CHECK_TEXT(orr_figure_text(9999.6, t), "10,000");
+    CHECK_TEXT(orr_figure_text(12944.4, t), "12,944");
     CHECK_TEXT(orr_short_text(1234567, t), "1.23 M");
     CHECK_TEXT(orr_short_text(12, t), "12");
     CHECK_TEXT(orr_percent_text(1, 8, t), "12.5%");
