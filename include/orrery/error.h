@@ -3,8 +3,7 @@
  *
  *     orr_error err;
  *     if (orr_trace_read("rank0.et", NULL, &trace, &err))
- *         fprintf(stderr, "%s
- * ", orr_error_text(&err, line, sizeof line));
+ *         fprintf(stderr, "%s\n", orr_error_text(&err, line, sizeof line));
  *
  * Few codes for programs to branch on, detailed text for people.  The caller owns the struct and
  * its size is fixed, so reporting never allocates.  Every function that takes an `err` accepts

@@ -13,12 +13,13 @@
  * (src/feeder, "V2") and Chakra::FeederV3::ETFeeder (feeder_v3.hpp, as in ASTRA-sim's fork).
  *
  * As there: only data dependencies block a node, so a control parent that is missing does not
- * matter; a data parent that is missing, or listed twice, blocks its child forever; the last node
- * of an id replaces the earlier ones; the node with the smallest id comes first.  Better than
- * there: any file that orr_trace_read takes (older schemas, JSON, gzip, zstd) is taken; a damaged
- * file throws orrery::Error with file and byte instead of ending early; an attribute that is
- * missing reads as 0, not as uninitialised memory, and any integer member is accepted; an id that
- * is not in the graph throws.  The whole trace is read at once: there is no window. */
+ * matter; a data parent that is missing, or listed twice, blocks its child forever; the last
+ * node of an id replaces the earlier ones; the node with the smallest id comes first.  Better
+ * than there: any file that orr_trace_read accepts can be read (older schemas, JSON, gzip,
+ * zstd); a damaged file throws orrery::Error with file and byte instead of ending early; an
+ * attribute that is missing reads as 0, not as uninitialised memory, and any integer member is
+ * accepted; an id that is not in the graph throws.  The whole trace is read at once: there is no
+ * window. */
 #ifndef ORRERY_FEEDER_HPP
 #define ORRERY_FEEDER_HPP
 
@@ -268,7 +269,7 @@ class ETFeeder
             throw std::out_of_range("node " + std::to_string(id) + " is not in the graph");
         return found->second;
     }
-    /* The node is done: each of its children waits for one node fewer. */
+    /* The node is done: one dependency fewer for each of its children. */
     void freeChildrenNodes(uint64_t id)
     {
         const std::shared_ptr<ETFeederNode> node = lookupNode(id);

@@ -7,8 +7,7 @@
  *     orr_run *run;
  *     if (orr_run_create(&config, &run, &err) || orr_run_to_end(run, &err)) return report(&err);
  *     for (uint32_t r = 0; r < orr_run_ranks(run); r++)
- *         printf("%u: %" PRId64 " ps
- * ", r, orr_run_rank_at(run, r)->finished_at);
+ *         printf("%u: %" PRId64 " ps\n", r, orr_run_rank_at(run, r)->finished_at);
  *     orr_run_destroy(run);
  *
  * The input selects the engine: traces (or a set), a schedule, or flows.  All three have the life
@@ -220,7 +219,8 @@ typedef struct orr_run_config {
 
     uint32_t steps; /* traces: this many times in sequence (orr_run_steps_of); 0: once */
 
-    /* Of max_seconds, already used by earlier runs that share the limit; errors name all of it. */
+    /* Part of max_seconds that earlier runs have used, where several share one limit; errors
+     * name the whole limit. */
     double used_seconds;
 } orr_run_config;
 
@@ -335,12 +335,12 @@ ORR_API double orr_run_peak_flops(const orr_run *r); /* per rank, from the syste
 ORR_API orr_code orr_run_timeline(const orr_run *r,
                                   orr_timeline **out,
                                   orr_error *err) ORR_MUST_CHECK;
-/* Which ranks of a timeline have their own spans.  Those of one rank may stand for all ranks that
- * did the same at the same times; see orr_timeline_parts.alike. */
+/* Which ranks of a timeline have spans of their own.  One rank may represent all that did the
+ * same at the same times; see orr_timeline_parts.alike. */
 typedef enum orr_run_rows {
     ORR_RUN_ROWS_AUTO = 0, /* all, unless that exceeds a million spans */
     ORR_RUN_ROWS_ALL,
-    ORR_RUN_ROWS_ALIKE, /* one per group of equal ranks, as far as the run knows: of a folded run */
+    ORR_RUN_ROWS_ALIKE, /* one per group of equal ranks; only folded runs know them */
 } orr_run_rows;
 ORR_API orr_code orr_run_timeline_rows(const orr_run *r,
                                        orr_run_rows rows,

@@ -110,7 +110,7 @@ ORR_API orr_code orr_set_add_filled(orr_set *s,
                                     orr_error *err) ORR_MUST_CHECK;
 
 ORR_API uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index);
-/* Does this rank have its own value there?  If not, the body's counts. */
+/* Does this rank have its own value there?  If not, the body's value applies. */
 ORR_API bool orr_set_hole(
     const orr_set *s, uint32_t rank, orr_hole_field field, uint32_t node, int64_t *out);
 /* The trace of one rank (without its shift), holes filled.  Without holes this is the body; with

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define ORR_NO_RANK UINT32_MAX /* not of a rank, but of the whole job */
+#define ORR_NO_RANK UINT32_MAX /* belongs to the whole job, not to a rank */
 #define ORR_NO_TEXT 0u         /* the empty text */
 
 typedef enum orr_span_kind {
@@ -119,12 +119,12 @@ typedef struct orr_timeline_parts {
     const orr_timeline_note *notes;
     uint32_t note_count;
     orr_ps start, end; /* first and last time in it; 0, 0 when empty */
-    /* by rank: the rank whose tracks stand for its own; NULL: each for itself */
+    /* by rank: the rank that represents it; NULL: each rank represents itself */
     const uint32_t *alike;
-    uint32_t alike_count; /* ranks beyond stand for themselves */
+    uint32_t alike_count; /* higher ranks represent themselves */
 } orr_timeline_parts;
 
-/* The rank whose tracks stand for those of this one. */
+/* The rank whose tracks also represent this one. */
 static inline uint32_t orr_timeline_shown(const orr_timeline_parts *p, uint32_t rank)
 {
     return rank < p->alike_count ? p->alike[rank] : rank;

@@ -197,7 +197,7 @@ typedef struct orr_trace orr_trace;
 typedef struct orr_columns {
     uint32_t count;
     const uint64_t *id;
-    const uint8_t *type;         /* orr_node_type; 255: a number past 254 */
+    const uint8_t *type;         /* orr_node_type; 255: any number above 254 */
     const uint64_t *duration_us; /* "eg" to 0.0.3: from the attribute runtime */
     const uint64_t *start_us;    /* NULL: all zero */
     /* Dependencies of node i: data_dep[data_first[i] .. data_first[i+1]), as indices of nodes, in
@@ -211,7 +211,7 @@ typedef struct orr_columns {
     bool is_ascending;   /* ids grow strictly with the index */
     bool is_topological; /* every dependency points to a smaller index: no cycles */
     const int8_t *is_cpu_op;
-    const int8_t *comm_type; /* 127: a number past 126 */
+    const int8_t *comm_type; /* 127: any number above 126 */
     const int64_t *comm_size, *comm_src, *comm_dst, *comm_tag, *comm_priority;
     const int64_t *tensor_size, *tensor_loc, *num_ops, *stream;
     const uint32_t *pg_name; /* see orr_trace_text */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-typedef int64_t orr_ps;     /* time, picoseconds: +-106 days */
+typedef int64_t orr_ps;     /* time in picoseconds; the range is +-106 days */
 typedef uint64_t orr_bytes; /* size */
 typedef uint64_t orr_Bps;   /* rate, bytes per second */
 

@@ -6,8 +6,7 @@
  *     orr_kernel_time t;
  *     if (orr_kernel_parse(orr_str_of("gemm bf16 m=8192 n=28672 k=8192"), &k, &err)) return ...;
  *     if (orr_chip_time(chip, &k, &t))
- *         printf("%.1f us (%.1f-%.1f)
- * ", t.us, t.low_us, t.high_us);
+ *         printf("%.1f us (%.1f-%.1f)\n", t.us, t.low_us, t.high_us);
  *
  * A kernel is described by what it computes, not by its implementation: kind, data type, sizes.
  * Traces carry the same as text (attribute `kernels`: one or more, separated by ";"), so that a

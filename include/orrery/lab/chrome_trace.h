@@ -8,8 +8,8 @@
  * Spans (X, or B and E), arrows (s and f), counters (C) and names (M) are read; other events are
  * skipped.  Files of orr_view_chrome round-trip exactly.  A Kineto file is one rank: its kernels
  * are compute, those of NCCL collectives with type, group and size; copies are memory; operators
- * and calls are host work.  In any other file processes are
- * ranks.  Experimental: may change in the next release. */
+ * and calls are host work.  In any other file processes are ranks.  Experimental: may change in
+ * the next release. */
 #ifndef ORRERY_LAB_CHROME_TRACE_H
 #define ORRERY_LAB_CHROME_TRACE_H
 
@@ -30,7 +30,7 @@ typedef struct orr_chrome_trace_options {
 /* What the first bytes of a file suggest. */
 typedef enum orr_chrome_trace_look {
     ORR_CHROME_TRACE_OTHER = 0, /* neither, or it cannot be read */
-    ORR_CHROME_TRACE_EVENTS,    /* JSON, and not that of a trace of ours */
+    ORR_CHROME_TRACE_EVENTS,    /* JSON, but not one of our traces */
     ORR_CHROME_TRACE_LINES      /* a log of issued nodes: issue_log.h */
 } orr_chrome_trace_look;
 ORR_API orr_chrome_trace_look orr_chrome_trace_recognise(const char *path);

@@ -7,8 +7,7 @@
  *     orr_alone_ask ask = {.op = orr_alone_op_find("all_reduce"), .bytes = 1 << 30};
  *     orr_alone_time t;
  *     if (!orr_alone_time_of(a, &ask, &t, &err))
- *         printf("%.1f us (%.1f-%.1f), %s %s
- * ", t.ns / 1e3, t.low_ns / 1e3, t.high_ns / 1e3,
+ *         printf("%.1f us (%.1f-%.1f), %s %s\n", t.ns / 1e3, t.low_ns / 1e3, t.high_ns / 1e3,
  *                t.algorithm, t.protocol);
  *     orr_alone_close(a);
  *

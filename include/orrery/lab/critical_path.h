@@ -5,8 +5,7 @@
  *     orr_critical_path *p;
  *     if (orr_run_critical_path(run, &p, &err)) return report(&err);
  *     for (size_t i = 0; i < p->step_count; i++)
- *         printf("%" PRIu64 " ns on rank %u: %s
- * ", p->steps[i].to - p->steps[i].from, p->steps[i].rank, ...);
+ *         printf("%" PRIu64 " ns on rank %u: %s\n", p->steps[i].to - p->steps[i].from, p->steps[i].rank, ...);
  *     orr_critical_path_destroy(p);
  *
  * Experimental: may change in the next release. */

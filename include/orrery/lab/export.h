@@ -9,8 +9,8 @@
  *     orr_fx_close(program);
  *
  * The result is a captured step in memory (fx.h), of one rank or of several equal ones.  Nothing in
- * the archive is executed: weights and pickled objects are not even
- * at.  docs/format/pt2.md says what is read. */
+ * the archive is executed: weights and pickled objects are ignored.  docs/format/pt2.md says what
+ * is read. */
 #ifndef ORRERY_LAB_EXPORT_H
 #define ORRERY_LAB_EXPORT_H
 

@@ -2,9 +2,9 @@
 /* fabric_view.h - traffic of a network of links, queues and flows, over time and in total: figures
  * only.
  *
- * The packet network makes one (orr_run_fabric_view), the report draws it (report.h).  Time is cut
- * into columns of equal length, the last of which may be shorter; a list has one value per column.
- * Experimental: may change in the next release. */
+ * The packet network makes one (orr_run_fabric_view), the report draws it (report.h).  Time is
+ * divided into columns of equal length, the last of which may be shorter; a list has one value
+ * per column.  Experimental: may change in the next release. */
 #ifndef ORRERY_LAB_FABRIC_VIEW_H
 #define ORRERY_LAB_FABRIC_VIEW_H
 
@@ -37,7 +37,7 @@ typedef struct orr_packet_figures {
 typedef struct orr_fabric_link {
     const char *name; /* "switch8.3 -> 2": port 3 of switch 8, to host 2 */
     uint64_t bits_per_second, bytes;
-    uint64_t busy_ps, paused_ps; /* sending; barred from sending some class */
+    uint64_t busy_ps, paused_ps; /* sending; paused for some class */
     uint64_t pauses;
     orr_bytes longest_queue;
     const double *values; /* per column, see the list it is in; NULL: not recorded */

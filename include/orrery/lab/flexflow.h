@@ -8,8 +8,8 @@
  *     if (orr_flexflow_set(g, &opt, &set, &err)) return report(&err);
  *     orr_flexflow_free(g);
  *
- * A task computes on one device or moves data from one to another; a device is a
- * rank.  docs/format/flexflow.md describes the file and the conversion. */
+ * A task computes on one device or moves data from one to another; a device is a rank.
+ * docs/format/flexflow.md describes the file and the conversion. */
 #ifndef ORRERY_LAB_FLEXFLOW_H
 #define ORRERY_LAB_FLEXFLOW_H
 
@@ -40,14 +40,15 @@ typedef struct orr_flexflow_expand {
     const orr_rules_flexflow *rules;
 } orr_flexflow_expand;
 
-/* One rank per device; devices are numbered from 0 without gaps.  By chakra_converter's rules only
- * devices with a compute task get a rank, whatever their numbers: see orr_flexflow_device. */
+/* One rank per device; devices are numbered from 0 without gaps.  By chakra_converter's rules
+ * only devices with a compute task become ranks, and ranks need not be numbered like devices:
+ * see orr_flexflow_device. */
 ORR_API orr_code orr_flexflow_set(const orr_flexflow *g,
                                   const orr_flexflow_expand *opt,
                                   orr_set **out,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* The number of the device that rank r stands for by chakra_converter's rules. */
+/* By chakra_converter's rules: the number of the device that became rank r. */
 ORR_API uint32_t orr_flexflow_device(const orr_flexflow *g, uint32_t rank);
 /* Number of dependencies between devices without a task that moves data.  By our rules each becomes
  * a message of one byte. */

@@ -3,10 +3,10 @@
  *
  * Some inputs name other files: a system file its custom collectives, a machine file its table of
  * collectives, a configuration of packets its topology, flows and outputs, a sweep all that its
- * commands read.  The author of the input need not be the user, so such a file is opened, or
- * written, only if it lies in or below a folder that the user named: that of the input itself, one
- * given here, or one of those in the variable ORRERY_ALLOW_FOLDERS, colon-separated. Symbolic links
- * are followed first.
+ * commands read.  The author of the input may be somebody other than the user, so such a file is
+ * opened, or written, only if it lies in or below a folder that the user named: that of the input
+ * itself, one given here, or one of those in the variable ORRERY_ALLOW_FOLDERS, colon-separated.
+ * Symbolic links are followed first.
  *
  *     if (orr_folder_allow("/data/topologies", &err)) ...
  *

@@ -25,7 +25,7 @@ extern "C" {
 enum { ORR_ISSUE_LOG_RANKS = 1 << 20 }; /* the most there can be */
 
 typedef struct orr_issue_log_options {
-    uint32_t ranks; /* ranks from this number on are errors; 0: any up to the limit */
+    uint32_t ranks; /* ranks from this number on are an error; 0: only the limit above applies */
     /* Read the log as another program does (<orrery/lab/compat.h>); NULL: as we do. */
     const struct orr_rules_issue_log *rules;
 } orr_issue_log_options;

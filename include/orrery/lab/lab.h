@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lab.h - all headers of the laboratory at once: sources, models and views whose interfaces may
- * still change. */
+/* lab.h - all lab headers at once: sources, models and views whose interfaces may still change. */
 #ifndef ORRERY_LAB_LAB_H
 #define ORRERY_LAB_LAB_H
 

@@ -88,7 +88,8 @@ ORR_API orr_code orr_link_parse(const orr_span *host,
 ORR_API void orr_link_close(orr_link *l); /* NULL is fine */
 
 ORR_API const orr_link_counts *orr_link_counts_of(const orr_link *l);
-/* The linked trace as JSON; a name in .gz or .zst is compressed, "-" is standard output. */
+/* The linked trace as JSON; a name that ends in .gz or .zst is compressed; "-" is standard
+ * output. */
 ORR_API orr_code orr_link_write(const orr_link *l, const char *path, orr_error *err) ORR_MUST_CHECK;
 
 /* ---- all ranks of a job ----

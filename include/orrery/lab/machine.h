@@ -4,8 +4,7 @@
  *     orr_machine m;
  *     orr_net_config dims;
  *     if (orr_machine_find("dgx-h100:128", &m, &err)) return report(&err);     // 128 nodes
- *     printf("%u devices of %s
- * ", orr_machine_devices(&m), m.chip);
+ *     printf("%u devices of %s\n", orr_machine_devices(&m), m.chip);
  *     if (orr_machine_dims(&m, &dims, &err)) return report(&err);
  *
  * Built-in machines are files of the same format a user writes (docs/format/machine.md), each
@@ -88,7 +87,7 @@ typedef struct orr_machine {
     char
         collectives[ORR_MACHINE_PATH]; /* "nccl", "rccl", "torus", "none", or the path of a table */
     double overlap_cost; /* share of compute speed lost beside a collective; 0: none */
-    /* bounds where it is an estimate; 0: it has a source */
+    /* if overlap_cost is an estimate: its bounds; 0: it was measured or published */
     double overlap_cost_least, overlap_cost_most;
     /* Share lost during a message, sent or received: an estimate; 0: none. */
     double message_overlap_cost;
@@ -102,9 +101,9 @@ ORR_API const char *orr_machine_at(size_t index);
 /* The file of a built-in machine, comments included; NULL: none of that name. */
 ORR_API const char *orr_machine_source(const char *name);
 
-/* "dgx-h100", "dgx-h100:128" or, for a file, "mine.yml" and "mine.yml:16": N nodes.  Changes
- * follow: "dgx-h100:16,scale_up.bandwidth=900GB/s,usd_per_hour=2.5".  ORR_EUSAGE, with the nearest
- * name: neither built in nor a file. */
+/* "dgx-h100", "dgx-h100:128" or, for a file, "mine.yml" and "mine.yml:16": N nodes.  Changes may
+ * follow: "dgx-h100:16,scale_up.bandwidth=900GB/s,usd_per_hour=2.5".  ORR_EUSAGE, with the
+ * nearest name: neither built in nor a file. */
 ORR_API orr_code orr_machine_find(const char *text,
                                   orr_machine *out,
                                   orr_error *err) ORR_MUST_CHECK;
@@ -124,7 +123,7 @@ ORR_API uint32_t orr_machine_devices(const orr_machine *m);
 /* Bandwidth per device when all devices of a node send to other nodes: its share of the NICs. 0:
  * there are no NICs. */
 ORR_API double orr_machine_out_GBps(const orr_machine *m);
-/* One way between devices of the two most distant nodes, without software. */
+/* One-way latency between devices of the two most distant nodes, without software. */
 ORR_API double orr_machine_out_latency_ns(const orr_machine *m);
 
 /* The machine as dimensions: the node, then the fabric; rings for a torus.  Latencies are per link,

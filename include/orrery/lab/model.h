@@ -301,7 +301,7 @@ typedef struct orr_model_tensor {
     uint64_t active;  /* copies that one token uses */
     bool has_bias;
     bool is_product; /* a matmul with tokens: 2 * rows * columns FLOPs each */
-    bool is_tied; /* the head shares the embedding: it computes, but has no parameters of its own */
+    bool is_tied;    /* the head shares the embedding: it computes, but adds no parameters */
 } orr_model_tensor;
 
 enum { ORR_MODEL_TENSORS = 80 }; /* more than any layer has */

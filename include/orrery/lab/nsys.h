@@ -9,10 +9,10 @@
  *         if (row.kind == ORR_NSYS_KERNEL) use(row.pid, row.start, row.end);
  *     orr_nsys_close(n);
  *
- * Rows of NVTX come first, then kernels, each in the file's order.  Markers of the annotated NCCL
- * (texts) and calls that NCCL describes itself from 2.22 on (payloads) are returned in one format.
- * Column names, and which columns exist, are read from the
- * file.  Experimental: may change in the next release. */
+ * Rows of NVTX come first, then kernels, each in the file's order.  Markers of the annotated
+ * NCCL (texts) and calls that NCCL describes itself from 2.22 on (payloads) are returned in one
+ * format.  Column names, and which columns exist, are read from the file.  Experimental: may
+ * change in the next release. */
 #ifndef ORRERY_LAB_NSYS_H
 #define ORRERY_LAB_NSYS_H
 
@@ -114,7 +114,7 @@ ORR_API orr_code orr_nsys_operators(const char *path,
                                     orr_error *err) ORR_MUST_CHECK;
 
 /* The export as a timeline: one rank per process in order of appearance, kernels by stream, NVTX
- * ranges of each thread on the host. */
+ * ranges by host thread. */
 ORR_API orr_code orr_nsys_timeline(const char *path,
                                    orr_timeline **out,
                                    orr_error *err) ORR_MUST_CHECK;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operators.h - a captured step against the same step as it was measured: operators, FLOPs, bytes,
- * times.
+/* operators.h - a captured step compared with a measurement of the same step: operators, FLOPs,
+ * bytes, times.
  *
  *     orr_fx *capture;
  *     orr_operators *o;
  *     if (orr_fx_read("step.json.gz", 0, &capture, &err)) return report(&err);
  *     if (orr_operators_compare(capture, "measured.csv", NULL, NULL, &o, &err)) return report(&err);
- *     printf("%.1f %%
- * ", 100.0 * (double)o->matched / (double)o->calls[1]);
+ *     printf("%.1f %%\n", 100.0 * (double)o->matched / (double)o->calls[1]);
  *     orr_operators_free(o);
  *     orr_fx_close(capture);
  *

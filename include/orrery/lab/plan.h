@@ -6,8 +6,7 @@
  *     orr_plan_search *s;
  *     if (orr_plan_search_create(&opt, &s, &err) || orr_plan_search_run(s, &err)) return report(&err);
  *     for (size_t i = 0; i < orr_plan_count(s) && i < 10; i++)
- *         printf("tp %u pp %u: %.3f s
- * ", orr_plan_at(s, i)->options.tp, orr_plan_at(s, i)->options.pp,
+ *         printf("tp %u pp %u: %.3f s\n", orr_plan_at(s, i)->options.tp, orr_plan_at(s, i)->options.pp,
  *                orr_plan_at(s, i)->step_s);
  *     orr_plan_search_destroy(s);
  *
@@ -119,7 +118,7 @@ typedef struct orr_plan_search orr_plan_search;
 ORR_API orr_code orr_plan_search_create(const orr_plan_options *opt,
                                         orr_plan_search **out,
                                         orr_error *err) ORR_MUST_CHECK;
-/* ORR_ESTOP: it was stopped, or reached a limit, which err names; what is known can be asked for. */
+/* ORR_ESTOP: it was stopped, or reached a limit, which err names; results so far are available. */
 ORR_API orr_code orr_plan_search_run(orr_plan_search *s, orr_error *err) ORR_MUST_CHECK;
 /* Callable from any thread and from a signal handler. */
 ORR_API void orr_plan_search_stop(orr_plan_search *s);
@@ -139,7 +138,7 @@ ORR_API const orr_machine *orr_plan_search_machine(const orr_plan_search *s);
 ORR_API size_t orr_plan_count(const orr_plan_search *s);
 ORR_API const orr_plan *orr_plan_at(const orr_plan_search *s, size_t i);
 
-/* Rerun of a plan: on a changed machine, or another network model. */
+/* A plan to run again, on a changed machine or with another network model. */
 typedef struct orr_plan_again {
     orr_run_change change;
     const char *network;  /* NULL: fluid */
@@ -161,11 +160,12 @@ ORR_API orr_code orr_plan_rerun_all(orr_plan_search *s,
                                     void *context,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* The best plans again, in more detail.  What is run follows from counts of nodes, messages and
- * packets, never from the clock: the whole step where it is expected to take no longer than the
- * budget, else fewer micro-batches, layers and data-parallel ranks of it, or of packets its
- * heaviest collectives one by one.  What that takes on the network of the search, at its compute
- * speed, is the measure: step_s is the plan's time, times the one over the other. */
+/* The best plans again, on a more detailed network model.  What is simulated depends on counts
+ * of nodes, messages and packets, never on the clock: the whole step if it is expected to stay
+ * within the budget, else the same step with fewer micro-batches, layers and data-parallel
+ * ranks, or, packet by packet, its heaviest collectives one by one.  The same part also runs on
+ * the network model of the search, at its compute speed; the ratio of the two times, times the
+ * plan's time, is step_s. */
 typedef enum orr_plan_level {
     ORR_PLAN_LINKS = 0, /* fluid, each link */
     ORR_PLAN_MESSAGES,  /* aware: collectives as messages that wait for links */

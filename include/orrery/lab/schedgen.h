@@ -8,12 +8,12 @@
  *     orr_schedgen_totals done;
  *     if (orr_schedgen_write(p, &opt, "barrier.goal", &done, &err)) return report(&err);
  *
- * The text is that of SchedGen (LogGOPSim 2023, and the one of ATLAHS where the two differ), byte
- * for byte, wherever SchedGen's schedule can run to its end.  Where it cannot (a message nobody
- * receives, a rank that is not there) ours is the intended schedule; orr_schedgen_repair says so.
- * Ranks are written one after the other: memory does not grow with their number, except for the two
- * random patterns and the all-to-all with individual sizes.  docs/design/goal_patterns.md describes
- * what each pattern sends. */
+ * The text is that of SchedGen (LogGOPSim 2023, and the one of ATLAHS where the two differ),
+ * byte for byte, wherever SchedGen's schedule can run to its end.  Where it cannot (a message
+ * nobody receives, a rank that does not exist), ours is the schedule that was intended;
+ * orr_schedgen_repair says what was wrong.  Ranks are written one after the other: memory does
+ * not grow with their number, except for the two random patterns and the all-to-all with
+ * individual sizes.  docs/design/goal_patterns.md describes what each pattern sends. */
 #ifndef ORRERY_LAB_SCHEDGEN_H
 #define ORRERY_LAB_SCHEDGEN_H
 

@@ -15,11 +15,10 @@
  * whole cache fits, so none is ever preempted.
  *
  * Arrivals and completions depend on the duration of iterations.  That is estimated: each operation
- * takes the time of its kernels on `chip`, or without one the longer of its work at `peak` and its
- * bytes at `memory_rate`,
- * each collective the time to send a rank's ring traffic at `link_rate`, all sequentially.  The
- * estimate decides the batches and appears in the report; traces contain no times except arrivals:
- * the simulation determines the rest.
+ * takes the time of its kernels on `chip`, or without a chip the longer of its work at `peak` and
+ * its bytes at `memory_rate`; each collective takes the time to send a rank's ring traffic at
+ * `link_rate`; nothing overlaps.  The estimate decides the batches and appears in the report;
+ * traces contain no times except arrivals: the simulation determines the rest.
  *
  * With `decode` ranks of their own (disaggregation), `ranks` prefill, then a sequence's KV cache is
  * transferred, and `decode` generates the remaining tokens.

@@ -4,8 +4,7 @@
  *     if (orr_run_to_end(run, &err)) {
  *         const orr_stall *stall = orr_run_stall(run);             // NULL: it failed in another way
  *         for (size_t i = 0; stall && i < stall->line_count; i++)
- *             fprintf(stderr, "  %s
- * ", stall->lines[i]);
+ *             fprintf(stderr, "  %s\n", stall->lines[i]);
  *     }
  *
  * Ranks that wait in the same way are one item.  All texts live as long as the simulation. */

@@ -5,8 +5,7 @@
  *     opt.L = 3700;
  *     lgs_sim *s;
  *     if (lgs_create(schedule, &opt, &s, &err) || lgs_run(s, &err)) return report(&err);
- *     printf("%" PRIu64 " ns
- * ", lgs_finished_at(s, 0));
+ *     printf("%" PRIu64 " ns\n", lgs_finished_at(s, 0));
  *     lgs_destroy(s);
  *
  * L is the latency, o the CPU cost and g the NIC cost of a message; O and G the same per byte;

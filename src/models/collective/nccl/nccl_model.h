@@ -6,8 +6,7 @@
  *                         .generation = NCCL_HOPPER};
  *     nccl_cost cost;
  *     if (nccl_cost_of(&shape, ORR_COLL_ALL_REDUCE, 1 << 30, NULL, &cost))
- *         printf("%s %s %.1f us
- * ", cost.algorithm, cost.protocol, cost.time_ns / 1e3);
+ *         printf("%s %s %.1f us\n", cost.algorithm, cost.protocol, cost.time_ns / 1e3);
  *
  * A pure function: no state, no events.  Choice follows NCCL's published tuning
  * model and depends on the generation, the shape and the bytes, never on the rates of the actual
