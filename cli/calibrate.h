@@ -11,7 +11,7 @@ extern const cli_command cli_cmd_calibrate_nccl;
 extern const cli_command cli_cmd_calibrate_kernels;
 extern const cli_command cli_cmd_calibrate_steps;
 
-/* Lines of a file of measurements, of any length; - is standard input.
+/* The lines of a measurement file, of any length; "-" is standard input.
  *
  *     code = cal_open(path, &l, err);
  *     while (!code && cal_next(&l))
@@ -20,7 +20,7 @@ extern const cli_command cli_cmd_calibrate_steps;
 typedef struct cal_lines {
     const char *path;
     FILE *in;
-    char *text; /* without its end; may be written to */
+    char *text; /* without the newline; may be modified */
     size_t room;
     uint32_t line;
     bool is_too_long, has_no_memory;
@@ -29,7 +29,7 @@ typedef struct cal_lines {
 orr_code cal_open(const char *path, cal_lines *out, orr_error *err);
 bool cal_next(cal_lines *l);
 orr_code cal_close(cal_lines *l, orr_code code, orr_error *err);
-/* What is wrong with the line that was read last. */
+/* Fails with an error at the line read last. */
 orr_code cal_fail(const cal_lines *l, const char *what, orr_error *err);
 
 int cal_compare_doubles(const void *a, const void *b);

@@ -2,9 +2,9 @@
 /* calibrate_kernels.c - orrery calibrate kernels: a chip file from measured kernels.
  *
  * Rows are CSV with the columns kernel (words of chip.h) and us.  For each kind of kernel the
- * median of measured over known is the factor; the 5th and 95th percentile around it are the
- * interval.  A fifth of the rows is left out in turn to say how far the result is off.  An export
- * of Nsight Systems gives the same rows, one for each call of an operator whose shapes it has. */
+ * factor is the median of measured over predicted time, and the interval is its 5th to 95th
+ * percentile.  Cross-validation in five parts gives the error.  An export of Nsight Systems gives
+ * the same rows, one per operator call with recorded shapes. */
 #include "calibrate.h"
 #include "command.h"
 
@@ -53,21 +53,21 @@ static const cli_example examples[] = {
 typedef struct measured {
     orr_kernel_kind kind;
     double known, us;
-    size_t part; /* of its kind's rows, which are left out one part after another */
+    size_t part; /* which cross-validation part it belongs to */
 } measured;
 
 typedef struct kind_fit {
     size_t rows;
-    double scale, low, high; /* low and high around it; 0: too few rows */
+    double scale, low, high; /* low and high: the interval; 0: too few rows */
 } kind_fit;
 
 typedef struct fit {
     const orr_chip *chip;
     measured *rows;
-    double *ratios; /* room for as many */
+    double *ratios; /* scratch space, one per row */
     size_t count, room;
     size_t seen[ORR_KERNEL_KINDS];
-    uint64_t passed_over; /* calls of an export that say nothing: no word for them, or far off */
+    uint64_t passed_over; /* operator calls of an export that are skipped: unknown, or far off */
     kind_fit kinds[ORR_KERNEL_KINDS];
     double before, after, left_out; /* mean errors */
 } fit;
@@ -117,7 +117,8 @@ static orr_code add_row(fit *f, const cal_lines *l, orr_error *err)
     return keep_row(f, (measured){.kind = k.kind, .known = t.us, .us = us}, err);
 }
 
-/* Of an export: what was timed while the step warmed up, or waited, is no reason to stop. */
+/* An operator of an export.  Outliers are skipped, not errors: they were timed during warm-up or
+ * while waiting. */
 static orr_code take_operator(void *context, const char *kernel, double us, orr_error *err)
 {
     fit *f = context;
@@ -166,7 +167,7 @@ static orr_code read_rows(fit *f, const char *path, orr_error *err)
 
 /* ---- the fit ---- */
 
-/* Of the rows of a kind, without those of one part; skipped PARTS: all. */
+/* Fit the rows of a kind, except for one part; skipped PARTS: all rows. */
 static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
 {
     double *ratios = f->ratios;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate_nccl.c - orrery calibrate nccl: constants of a machine's collectives from nccl-tests.
  *
- * Two files come out: the machine, and beside it the table that it names.  Whether they can be
- * written is checked before the fit. */
+ * Writes two files: the machine, and beside it the table that it names.  Both are checked for
+ * writability before the fit. */
 #include "calibrate.h"
 #include "command.h"
 
@@ -157,7 +157,7 @@ static orr_code write_file(const char *path, const char *text, size_t n, orr_err
     const orr_code code = cli_file_open(path, &to, err);
     if (code)
         return code;
-    (void)fwrite(text, 1, n, to.f); /* seen when it is closed */
+    (void)fwrite(text, 1, n, to.f); /* errors show when it is closed */
     return cli_file_close(&to, ORR_OK, err);
 }
 
@@ -192,7 +192,7 @@ static orr_code write_places(const places *p,
     if (code)
         return code;
     if (write_file(p->machine, text, n < sizeof text ? n : sizeof text, err)) {
-        if (is_new) /* a table of an earlier run was replaced whole: it stays */
+        if (is_new) /* a table from an earlier run has been replaced and is kept */
             unlink(p->table);
         return err->code;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calibrate_steps.c - orrery calibrate steps: a chip from times of whole training steps.
  *
- * Logs of Megatron-LM, DeepSpeed and torchtitan name the time of a step, or tokens per second; a
- * list of milliseconds will do too.  The median of the steps over what `orrery run` said becomes a
- * factor of all kernels, the 5th and 95th percentile around it their interval. */
+ * Logs of Megatron-LM, DeepSpeed and torchtitan contain the time of a step, or tokens per second; a
+ * list of milliseconds also works.  The median step time over the prediction of `orrery run`
+ * becomes a factor for all kernels, and the 5th to 95th percentile their interval. */
 #include "calibrate.h"
 #include "command.h"
 
@@ -45,11 +45,11 @@ static const cli_example examples[] = {
 typedef struct steps {
     double *ms;
     size_t room;
-    size_t count, found; /* without, and with, those that warm up */
+    size_t count, found; /* without and with warm-up steps */
     double median, low, high;
 } steps;
 
-/* What stands before the number, and how many milliseconds its unit has; 0: tokens per second. */
+/* The text before the number, and its unit in milliseconds; 0: tokens per second. */
 static const struct {
     const char *words;
     double ms;
@@ -59,7 +59,7 @@ static const struct {
     {"tps:", 0},                             /* torchtitan */
 };
 
-/* 5,762 is one number. */
+/* Thousands separators are skipped: 5,762 is one number. */
 static bool read_number(const char *text, double *out)
 {
     char digits[SHOWN];
@@ -74,7 +74,7 @@ static bool read_number(const char *text, double *out)
     return n > 0 && end == digits + n;
 }
 
-/* A terminal's colours, which torchtitan's lines have, are skipped. */
+/* Skips terminal colour codes, which torchtitan prints. */
 static void strip_colours(char *text)
 {
     char *to = text;

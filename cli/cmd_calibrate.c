@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_calibrate.c - orrery calibrate: which kinds of measurements there are; each is a command of
- * two words.  Also what they share: lines of a file. */
+/* cmd_calibrate.c - orrery calibrate: the kinds of measurements, each a two-word command; and the
+ * line reader that they share. */
 #include "calibrate.h"
 #include "command.h"
 
@@ -26,8 +26,8 @@ orr_code cal_open(const char *path, cal_lines *out, orr_error *err)
     return out->in ? ORR_OK : fail_read(path, err);
 }
 
-/* A line of a log has progress bars at worst.  What never ends a line, such as a device, must not
- * fill the memory. */
+/* The longest line allowed.  Logs may contain progress bars; an input without newlines, such as a
+ * device, must not fill the memory. */
 enum { LINE_MOST = 1 << 24 };
 
 static bool has_room(cal_lines *l, size_t need)

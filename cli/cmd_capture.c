@@ -2,9 +2,9 @@
 /* cmd_capture.c - orrery capture: from a PyTorch script to the traces of all ranks, without a
  * cluster.
  *
- * Python runs the script and writes down one step (capture/orrery_capture.py); what comes after is
- * orrery convert fx.  So the options are those of the one and of the other, and what OUT is decides
- * how far it goes. */
+ * Python runs the script and records one step (capture/orrery_capture.py); orrery convert fx does
+ * the rest.  The options are those of both, and the type of OUT decides whether to stop after the
+ * capture. */
 #include "base/text/text.h"
 #include "command.h"
 #include "convert.h"
@@ -56,15 +56,15 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* ---- what OUT means ---- */
+/* ---- the type of OUT ---- */
 
-/* The captured step itself, as Python writes it. */
+/* Is OUT the captured step itself, as Python writes it? */
 static bool is_step(const char *out)
 {
     return orr_has_suffix(out, ".json") || orr_has_suffix(out, ".json.gz");
 }
 
-/* The context of orrery convert fx, as if it had been called; argv must stay as long. */
+/* A context as if orrery convert fx had been called; argv must live as long. */
 enum { CONVERT_WORDS = 12 };
 
 static orr_code prepare_convert(const cli_context *c,
@@ -101,9 +101,9 @@ static orr_code read_step(const cli_context *c, void *data, orr_fx **out, orr_er
 {
     orr_capture **capture = data;
     orr_code code = orr_fx_read(orr_capture_file(*capture), 0, out, err);
-    if (code) /* the file is ours and goes: the script is what the user knows */
+    if (code) /* the file is temporary: name the script instead */
         snprintf(err->where.path, sizeof err->where.path, "captured from %s", c->args[1]);
-    orr_capture_close(*capture); /* what follows needs no file of it */
+    orr_capture_close(*capture); /* its files are no longer needed */
     *capture = NULL;
     return code;
 }
@@ -117,7 +117,7 @@ typedef struct words {
     int count;
 } words;
 
-/* What --machine says; size 0: nothing. */
+/* Read --machine; size 0: it was not given. */
 static orr_code read_machine(const cli_context *c, orr_machine *out, orr_error *err)
 {
     *out = (orr_machine){0};
@@ -155,7 +155,7 @@ static words own_words(const cli_context *c, const char *output, const char *loc
     return w;
 }
 
-/* Was it written since?  It appears by renaming, so it is another file then. */
+/* Has the file been written since?  It is written by renaming, so its inode has changed then. */
 static bool is_new(const char *path, bool was_there, const struct stat *before)
 {
     struct stat now;
@@ -166,7 +166,7 @@ static bool is_new(const char *path, bool was_there, const struct stat *before)
            now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
 }
 
-/* The script and its arguments are the end of argv, which a NULL follows. */
+/* The script and its arguments are the last words of argv, which ends with NULL. */
 static orr_code run_python(const cli_context *c,
                            orr_capture *capture,
                            const char *output,
@@ -234,7 +234,7 @@ static orr_code to_traces(const cli_context *c,
     return code ? code : cli_fx_run(convert, &from, err);
 }
 
-/* Before Python runs, which may take minutes: can OUT be written at all? */
+/* Checks that OUT can be written before Python runs, which may take minutes. */
 static orr_code check_output(const cli_context *c, orr_error *err)
 {
     const char *out = cli_text(c, "output");

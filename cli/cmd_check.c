@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_check.c - orrery check: what is wrong with these traces, and, with --fix, a repaired copy of
- * them.
+/* cmd_check.c - orrery check: find errors in traces and, with --fix, write a repaired copy.
  *
- * The report goes to stdout whatever it says.  Exit: 0 no errors, 1 errors in traces that could be
- * read, 3 a file that could not be read as a trace. */
+ * The report always goes to stdout.  Exit: 0 no errors, 1 errors in traces that could be read, 3 a
+ * file that could not be read as a trace. */
 #include <orrery/check.h>
 #include <orrery/lab/goal_check.h>
 #include <orrery/version.h>
@@ -126,7 +125,7 @@ static orr_code print_report(const cli_context *c,
     return code;
 }
 
-/* What the report means for the exit status. */
+/* Derive the exit status from the report. */
 static orr_code judge(cli_context *c, const orr_check_report *r, const char *path, orr_error *err)
 {
     if (r->read_status) {

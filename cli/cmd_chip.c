@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_chip.c - orrery chip: chips by name, and how long kernels take on them. */
+/* cmd_chip.c - orrery chip: built-in chips, and kernel times on them. */
 #include "command.h"
 
 #include <orrery/lab/chip.h>
@@ -100,8 +100,8 @@ static void put_chip(orr_json_writer *w, const orr_chip *c)
 
 typedef struct printer {
     const orr_chip *chip;
-    orr_json_writer *json; /* NULL: for people */
-    orr_buf text;          /* for people: kept until all kernels are known to be sound */
+    orr_json_writer *json; /* NULL: print a table */
+    orr_buf text;          /* the table, held back until all kernels have been parsed */
     uint64_t count;
     double us;
 } printer;
@@ -168,7 +168,7 @@ static orr_code time_file(printer *p, const char *path, orr_error *err)
         const orr_where w = orr_where_line(path, ++line, 1);
         if (n == strlen(text) && n == sizeof text - 1)
             code = orr_fail(err, ORR_EINPUT, &w, "the line is longer than %zu bytes", n);
-        else if (n == strlen(text) && !feof(f)) /* fgets went on, strlen did not */
+        else if (n == strlen(text) && !feof(f)) /* fgets read past a zero byte */
             code = orr_fail(err, ORR_EINPUT, &w, "not text: contains a zero byte");
         else if (n && text[0] != '#')
             code = time_kernels(p, (orr_str){text, n}, path, line, err);

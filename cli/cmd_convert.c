@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_convert.c - orrery convert: from one form of a workload to another.
+/* cmd_convert.c - orrery convert: convert a workload from one format to another.
  *
- * What there is to convert is one table, `kinds`: a new converter is a row there; options of its
- * own go into the options below, named in the row.  A kind makes the traces; which ranks are kept
- * and what is written is the same for all.  `et` is the first: any trace, in any form we read. */
+ * Converters are rows of one table, `kinds`; options of a converter are listed in its row and
+ * defined among the options below.  A converter makes the traces; selecting ranks and writing files
+ * is common to all.  `et` is the first: a trace in any format we read. */
 #include <orrery/lab/chip.h>
 #include <orrery/lab/compat.h>
 #include <orrery/lab/export.h>
@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the ending of OUT means, and writing that. */
+/* The output format, from the extension of OUT; and writing it. */
 
 static const struct {
     const char *tail;
@@ -128,7 +128,7 @@ static orr_code write_rank(const cli_context *c,
     return code;
 }
 
-/* OUT with the rank in front of its ending, for every rank: out.jsonl becomes out.0.jsonl,
+/* One file per rank, with the rank before the extension of OUT: out.jsonl becomes out.0.jsonl,
  * out.1.jsonl. */
 static orr_code write_ranks(const cli_context *c,
                             const orr_set *s,
@@ -147,7 +147,7 @@ static orr_code write_ranks(const cli_context *c,
     return code;
 }
 
-/* Rank files have no place for groups: they go beside them, where orr_set_open finds them. */
+/* Rank files cannot hold groups: they go into a file beside them, where orr_set_open finds them. */
 static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *err)
 {
     char path[4096];
@@ -156,7 +156,7 @@ static orr_code write_groups(const orr_set *s, const cli_target *to, orr_error *
     const int n = snprintf(path, sizeof path, "%.*s.json", (int)to->stem, to->path);
     if (n < 0 || (size_t)n >= sizeof path)
         return cli_misuse(err, "the output name is longer than 4,000 bytes");
-    /* The trace of a lonely rank may have that name already. */
+    /* With a single rank its trace may have that name already. */
     return strcmp(path, to->path) == 0 && orr_set_rank_count(s) == 1
                ? ORR_OK
                : orr_set_write_groups(s, path, err);
@@ -197,9 +197,10 @@ static orr_code target_write(const cli_context *c,
                : write_groups(s, to, err);
 }
 
-/* ---- saying what was written ---- */
+/* ---- reporting the output ---- */
 
-/* "ring.0.et" or the whole of OUT; behind is what stands after the number of a rank. */
+/* Do file names contain ranks ("ring.0.et")?  If not, OUT is the only file.  *behind: what follows
+ * the rank. */
 static bool has_numbers(const cli_context *c,
                         const orr_set *s,
                         const cli_target *to,
@@ -257,19 +258,19 @@ static void target_report_with(const cli_context *c,
         report_words(c, s, to);
 }
 
-/* The names that were written and how much is in them: a remark, or JSON on stdout. */
+/* Report the files written and their size: as a note, or as JSON on stdout. */
 static void target_report(const cli_context *c, const orr_set *s, const cli_target *to)
 {
     target_report_with(c, s, to, NULL, NULL);
 }
 
-/* A kind makes the traces; all else is the same for all. */
+/* A converter makes the traces; the rest is common to all. */
 typedef struct cli_converter {
     const char *name;
-    const char *const *options; /* those that only some kinds have; NULL ends them */
+    const char *const *options; /* options that not all converters have; ends with NULL */
     /* Read c->args[1] and make the traces of all ranks. */
     orr_code (*make)(cli_context *c, orr_set **out, orr_error *err);
-    /* Instead of make: all of it, where what is made is not traces. */
+    /* Instead of make, if the result is not traces: does everything. */
     orr_code (*run)(cli_context *c, orr_error *err);
 } cli_converter;
 
@@ -287,7 +288,7 @@ typedef struct dims {
     uint64_t product;
 } dims;
 
-/* Digits up to the next x or the end; 0 is no size. */
+/* Digits up to the next x or the end; 0 is invalid. */
 static const char *read_size(const char *text, uint32_t *out)
 {
     uint32_t v = 0;
@@ -346,7 +347,7 @@ static orr_code count_ranks(const cli_context *c, const dims *d, uint32_t *out, 
     return ORR_OK;
 }
 
-/* What the table says and the traces do not. */
+/* Note what the table contains and the traces cannot express. */
 static void remark(const cli_context *c, const orr_layers *t, const orr_layers_expand *opt)
 {
     const char *policy = orr_policy_name(orr_layers_policy(t));
@@ -400,7 +401,7 @@ static const cli_converter cli_convert_text = {"text", text_options, text_make, 
 
 /* ---- orrery convert flexflow: a task graph of FlexFlow to traces. ---- */
 
-/* A set numbers its ranks from 0; only the old program writes files with gaps in their numbers. */
+/* A set numbers its ranks from 0; only the old program writes files with gaps in the numbering. */
 static orr_code check_numbers(const cli_context *c,
                               const orr_flexflow *g,
                               const orr_set *s,
@@ -486,7 +487,7 @@ static const cli_converter cli_convert_simai = {"simai", simai_options, simai_ma
 
 /* ---- orrery convert pytorch: a linked PyTorch trace of one rank to a trace. ---- */
 
-/* What a trace leaves open is said once, with how often. */
+/* Print each kind of defect of a trace once, with its count. */
 static void note_count(const cli_context *c, uint64_t count, const char *what)
 {
     if (count)
@@ -496,7 +497,7 @@ static void note_count(const cli_context *c, uint64_t count, const char *what)
 const char *cli_nodes_text(const orr_pytorch_later *nodes, uint64_t count, char out[CLI_NODES_ROOM])
 {
     const uint64_t shown = count < ORR_PYTORCH_SHOWN ? count : ORR_PYTORCH_SHOWN;
-    size_t at = 0; /* eight pairs of 20 digits each and a last number fit */
+    size_t at = 0; /* holds eight pairs of 20 digits each and a count */
     out[0] = '\0';
     for (uint64_t i = 0; i < shown; i++)
         at += (size_t)snprintf(out + at, CLI_NODES_ROOM - at, "%s%" PRIu64 " (parent %" PRIu64 ")",
@@ -506,7 +507,7 @@ const char *cli_nodes_text(const orr_pytorch_later *nodes, uint64_t count, char 
     return out;
 }
 
-/* One of these is the sign of a cycle, so they are named. */
+/* They are listed by id, since they suggest a cycle. */
 static void note_later(const cli_context *c, const orr_pytorch_report *r)
 {
     char nodes[CLI_NODES_ROOM];
@@ -535,7 +536,7 @@ static void note_report(const cli_context *c, const orr_pytorch_report *r)
     note_count(c, r->dependencies_circular, "dependencies that would form a cycle, left out");
 }
 
-/* ---- what watching the host cost it ---- */
+/* ---- profiling overhead on the host ---- */
 
 orr_code cli_host_scale(const cli_context *c, double *out, orr_error *err)
 {
@@ -650,8 +651,8 @@ static const char *const pytorch_options[] = {"rank", "host-scale", "compat", NU
 
 static const cli_converter cli_convert_pytorch = {"pytorch", pytorch_options, pytorch_make};
 
-/* orrery convert fx: a step captured from PyTorch to the traces of all ranks, and what is said
- * about it: work, communication and memory of each captured rank, operators without a cost. */
+/* orrery convert fx: convert a step captured from PyTorch to the traces of all ranks, and report
+ * work, communication and memory of each captured rank, and operators without a cost. */
 
 /* ---- words ---- */
 
@@ -856,8 +857,8 @@ static const char *const fx_options[] = {"world-size", "hardware", NULL};
 
 static const cli_converter cli_convert_fx = {"fx", fx_options, NULL, fx_run};
 
-/* orrery convert export: a program saved by torch.export (.pt2) to traces, and what is said
- * about it: which pass it is, and what the sizes are that it leaves open. */
+/* orrery convert export: convert a program saved by torch.export (.pt2) to traces, and report which
+ * pass it is and the values of its symbolic sizes. */
 
 /* ---- words ---- */
 
@@ -952,7 +953,7 @@ static const cli_converter cli_convert_export = {"export", export_options, NULL,
 /* orrery convert goal: GOAL schedules from text to binary and back; and the old names txt2bin
  * and bin2txt. */
 
-/* By the ending of a name: .bin is binary. */
+/* By the file extension: .bin is binary. */
 static orr_goal_form form_of(const char *path)
 {
     const bool is_binary = orr_text_ends(path, ".bin") || orr_text_ends(path, ".bin.gz") ||
@@ -1050,7 +1051,7 @@ static orr_code write_traces(const cli_context *c,
     return code;
 }
 
-/* Traces, by the ending of a name that is one of theirs. */
+/* Is the output traces, by its extension? */
 static bool is_for_traces(const cli_context *c, const cli_target *to)
 {
     return !cli_given(c, "form") && to->form != CLI_FORM_PREFIX;
@@ -1234,7 +1235,7 @@ static orr_code find_kind(const char *name, const cli_converter **out, orr_error
         name);
 }
 
-/* ---- a kind that was not given ---- */
+/* ---- detecting the kind ---- */
 
 enum { HEAD_ROOM = 4096, KIND_ROOM = 16 };
 
@@ -1243,7 +1244,7 @@ static bool has_word(const char *head, size_t size, const char *word)
     return memmem(head, size, word, strlen(word)) != NULL;
 }
 
-/* What the first bytes show; NULL: nothing that is certain. */
+/* The kind according to the first bytes; NULL: unclear. */
 static const char *kind_of_head(const char *path, const char *head, size_t size)
 {
     static const uint8_t orr[4] = {0x89, 'O', 'R', 'R'}, zip[4] = {'P', 'K', 3, 4};
@@ -1278,7 +1279,7 @@ static orr_code read_head(const char *path, char head[HEAD_ROOM], size_t *size, 
     return ORR_OK;
 }
 
-/* `convert FILE`: the kind of the file goes in front of it. */
+/* `convert FILE`: insert the kind of the file before it. */
 static orr_code guess_kind(cli_context *c, char name[KIND_ROOM], char *args[3], orr_error *err)
 {
     static const char list[] = "et, text, simai, flexflow, pytorch, fx, export or goal";
@@ -1322,7 +1323,7 @@ static bool takes(const cli_converter *k, const char *option)
     return false;
 }
 
-/* An option of another kind would do nothing, which is never what was meant. */
+/* Refuse options of other kinds: they would have no effect. */
 static orr_code check_options(const cli_context *c, const cli_converter *kind, orr_error *err)
 {
     for (size_t i = 0; i < KINDS; i++) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_demo.c - orrery demo: an end-to-end example, step by step.
  *
- * The steps are those a user would type, printed as such, and run through the same functions as the
- * commands: make the traces of a training step of a language model, read them back from their file,
- * check them, say what is in them, simulate them on a cluster of DGX H100, and report on that.
- * Model, machine and batch are ones that people train with, so that the figures can be held against
- * published ones. */
+ * Prints each step as the command a user would type and runs it through the same functions:
+ * generate the traces of a training step of a language model, read them back from their file, check
+ * them, summarize them, simulate them on a cluster of DGX H100, and write a report.  Model, machine
+ * and batch are realistic, so that the figures can be compared with published ones. */
 #include "command.h"
 
 #include <orrery/check.h>
@@ -35,7 +34,7 @@ static const cli_example examples[] = {
 
 enum { PATH_ROOM = 4096, HOST_RANKS = 8, STAGES = 4, PATH_STEPS = 5, MICRO_BATCHES = 16 };
 static const char machine[] = "dgx-h100";
-enum { TIMELINE_RANKS = 64 }; /* with more of them a timeline is too large to look at */
+enum { TIMELINE_RANKS = 64 }; /* with more ranks the timeline is too large to view */
 
 typedef struct demo {
     cli_context *c;
@@ -47,9 +46,9 @@ typedef struct demo {
     orr_error *err;
 } demo;
 
-/* ---- talking ---- */
+/* ---- output ---- */
 
-/* The command a user would type for the step that follows. */
+/* Print the command a user would type for the next step. */
 static void print_step(const demo *d, const char *words, const char *rest)
 {
     const bool is_colored = cli_is_colored(d->c, stdout);
@@ -58,7 +57,7 @@ static void print_step(const demo *d, const char *words, const char *rest)
     printf(is_colored ? "\033[1m$ " : "$ ");
     printf("orrery %s %s", words, rest);
     printf(is_colored ? "\033[0m\n" : "\n");
-    fflush(stdout); /* what follows may write by itself */
+    fflush(stdout); /* the step may write to the descriptor */
 }
 
 static void print_text(const demo *d, orr_str text)
@@ -79,8 +78,8 @@ static orr_code make_folder(const demo *d)
     return orr_fail(d->err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
-/* Tensor parallelism inside a host, a pipeline over four of them, the rest data parallel.  A job
- * that is too small for the 70 billion parameters of that trains the model of 8 billion. */
+/* Tensor parallelism within a host, a pipeline over four hosts, data parallelism over the rest.
+ * Jobs too small for a model of 70 billion parameters train one of 8 billion. */
 static orr_llm_options share_out(const demo *d)
 {
     const bool is_large = d->ranks % (HOST_RANKS * STAGES) == 0;
@@ -204,7 +203,7 @@ static orr_code simulate(const demo *d, const orr_set *set)
         return code;
     const orr_code ran = cli_run_to_end(r, d->err);
     orr_error why = *d->err;
-    if (ran == ORR_ESTOP) /* what is known by then is shown */
+    if (ran == ORR_ESTOP) /* show the results so far */
         cli_report(d->c, &why);
     else
         code = ran;

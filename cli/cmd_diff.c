@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_diff.c - orrery diff: two runs side by side, as a rule a measured one and its simulation. */
+/* cmd_diff.c - orrery diff: two runs side by side, usually a measurement and its simulation. */
 #include "command.h"
 
 #include <orrery/lab/diff.h>
@@ -89,7 +89,7 @@ static orr_code print_operators(const cli_context *c, const orr_operators *o, or
     return code;
 }
 
-/* FLOPs that were measured and not captured, or the other way round. */
+/* FLOPs measured but not captured, or the reverse. */
 static bool are_flops_within(const orr_operators *o, double percent)
 {
     const double captured = (double)o->flops[0], measured = (double)o->flops[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_feed.c - orrery feed: the order in which a simulator would be handed the nodes of a trace. */
+/* cmd_feed.c - orrery feed: the order in which a simulator would receive the nodes of a trace. */
 #include "command.h"
 
 #include <orrery/feeder.h>
@@ -35,7 +35,7 @@ typedef struct wave {
     size_t count, room;
 } wave;
 
-/* How nodes are shown. */
+/* How to print nodes. */
 typedef struct feed_style {
     orr_json_writer *json; /* NULL: lines */
     bool has_names;
@@ -57,7 +57,7 @@ static void print_node(const orr_node *node, const feed_style *s)
         printf("%" PRIu64 "\n", node->id);
 }
 
-/* Take a node, finish it at once. */
+/* Take a node and finish it immediately. */
 static orr_code print_order(orr_feeder *f, const feed_style *s, uint64_t *done, orr_error *err)
 {
     orr_node node;
@@ -137,7 +137,7 @@ static orr_code feed_all(
     return cli_flag(c, "waves") ? print_waves(f, s, done, err) : print_order(f, s, done, err);
 }
 
-/* Nothing is printed before the end: an error leaves no half of an object. */
+/* Output is held back until the end, so that an error leaves no partial object. */
 static orr_code feed_json(const cli_context *c, orr_feeder *f, orr_error *err)
 {
     cli_json j;
@@ -161,7 +161,7 @@ static orr_code feed_lines(const cli_context *c, orr_feeder *f, orr_error *err)
     const feed_style style = {.has_names = cli_flag(c, "names")};
     uint64_t done = 0;
     const orr_code code = feed_all(c, f, &style, &done, err);
-    if (!code && orr_feeder_left(f)) { /* only in V2 order: elsewhere this is an error */
+    if (!code && orr_feeder_left(f)) { /* only in V2 order; otherwise this is an error */
         if (cli_flag(c, "waves"))
             printf("stuck\n");
         else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_gemm.c - orrery gemm: a table of shapes to a text workload or to traces.
+/* cmd_gemm.c - orrery gemm: convert a table of shapes to a text workload or to traces.
  *
  * The workload is the result and goes to standard output unless -o says otherwise; the table of
- * what layers cost is talk, or, with --json and --csv, the result instead. */
+ * layer costs is a note, or, with --json and --csv, the result instead. */
 #include <orrery/lab/compat.h>
 #include <orrery/lab/gemm.h>
 #include <orrery/lab/machine.h>
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- words and folders that orrery gemm and the old generator's name share. ---- */
+/* ---- words and folders shared by orrery gemm and the old generator's name.  ---- */
 
 /* ---- words ---- */
 
@@ -57,8 +57,8 @@ static orr_code make_folder(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
-/* The file's name without its folder and without any of the characters of ".csv" at its end (spec
- * scale-sim.md, 7.3: vcs.csv has nothing left). */
+/* The file name without its folder, and with any of the characters of ".csv" stripped from its end
+ * (scale-sim.md 7.3: nothing is left of vcs.csv). */
 static void stem_of(const char *path, char *out, size_t room)
 {
     const char *slash = strrchr(path, '/');
@@ -170,7 +170,7 @@ static orr_gemm_times times_of(const char *word)
                                      : ORR_TIMES_CYCLES;
 }
 
-/* Decimal digits, all of the text up to `end`. */
+/* Decimal digits only, up to `end`. */
 static bool read_digits(const char *text, const char *end, uint64_t *out)
 {
     uint64_t v = 0;
@@ -185,7 +185,7 @@ static bool read_digits(const char *text, const char *end, uint64_t *out)
     return true;
 }
 
-/* "8-512", "32x64": two numbers with a sign between them. */
+/* "8-512", "32x64": two numbers with a separator. */
 static bool read_pair(const char *text, char sign, uint64_t most, uint64_t *a, uint64_t *b)
 {
     const char *at = strchr(text, sign);
@@ -212,7 +212,7 @@ static orr_code read_update(const cli_context *c, orr_gemm_options *opt, orr_err
 
 /* ---- hardware ---- */
 
-/* What the two sources of an array have in common, to be changed by --array and --dataflow. */
+/* Apply --array and --dataflow, whichever source the array is from. */
 static orr_code change_array(
     const cli_context *c, uint64_t *rows, uint64_t *columns, orr_dataflow *dataflow, orr_error *err)
 {
@@ -228,13 +228,13 @@ static orr_code change_array(
     return ORR_OK;
 }
 
-/* What to compute on: one of the three is used. */
+/* The hardware to compute on: a chip, a design or a SCALE-Sim configuration. */
 typedef struct target {
     cli_hardware hardware; /* a chip, or a design */
     orr_scalesim_config config;
 } target;
 
-/* The chip of --machine, and one NPU for each of its devices unless --npus says otherwise. */
+/* The chip of --machine, and one NPU per device unless --npus is given. */
 static orr_code read_machine(const cli_context *c,
                              cli_hardware *out,
                              orr_gemm_options *opt,

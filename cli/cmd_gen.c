@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_gen.c - orrery gen: a pattern of nodes, for so many ranks, into files; and the old
+/* cmd_gen.c - orrery gen: write a pattern of nodes, for a number of ranks, to files; and the old
  * generators' names.
  *
- * The patterns themselves, and what each looks at, are a table of the library (gen.h).  An option
- * that the pattern does not look at is refused: it is a slip far more often than
- * indifference.  Only `all` lets options pass that some of its patterns do not know. */
+ * The patterns, and the options that each uses, are a table of the library (gen.h).  An option that
+ * the pattern does not use is refused, as it is most likely a mistake.  Only `all` accepts options
+ * that some of its patterns ignore. */
 #include "base/text/text.h"
 #include "command.h"
 
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* Options that change what is in a trace; `bit` says which patterns look at it, `at` where it lies
- * in orr_gen_options, as a uint64_t. */
+/* Options that change the content of a trace; `bit` marks the patterns that use it, `at` is the
+ * offset of its uint64_t in orr_gen_options. */
 typedef struct knob {
     const char *option;
     const char *json_key;
@@ -88,7 +88,7 @@ static uint64_t knob_value(const orr_gen_options *opt, const knob *k)
     return v;
 }
 
-/* The two old programs name their generation in the same words. */
+/* Both old programs use the same words for their generations. */
 orr_gen_style cli_gen_style(const char *schema)
 {
     if (strcmp(schema, "eg") == 0)
@@ -173,7 +173,7 @@ static void list_json(const orr_pattern *only)
 
 /* ---- writing ---- */
 
-/* One trace in one file, and not the beginning of many names. */
+/* Is it the name of a single file, and not a prefix? */
 static bool is_one_file(const char *path)
 {
     static const char *const ends[] = {".et", ".et.gz", ".et.zst", ".eg", ".eg.gz", ".eg.zst"};
@@ -223,7 +223,7 @@ static orr_code write_set(
     return orr_set_write_files(set, to, &opt, 0, err);
 }
 
-/* What the functions that make traces share. */
+/* State shared by the functions that make traces. */
 typedef struct job {
     const cli_context *c;
     orr_json_writer *json; /* NULL: notes on stderr instead */
@@ -250,7 +250,7 @@ static void report_json(const job *b,
     orr_json_end_object(w);
 }
 
-/* What was written, for people. */
+/* Print what was written, as text. */
 static void report(const cli_context *c,
                    const orr_gen_style style,
                    const orr_set *set,
@@ -282,7 +282,7 @@ static orr_code make(const job *b, const orr_pattern *p, const char *to, orr_err
     else if (!code && strcmp(to, "-") != 0)
         report(b->c, opt.style, set, to);
     if (!code && b->c->made) {
-        orr_set_close(*b->c->made); /* of several the last is kept */
+        orr_set_close(*b->c->made); /* the last of several is kept */
         *b->c->made = set;
         return ORR_OK;
     }
@@ -301,7 +301,7 @@ static orr_code make_in(const job *b, const orr_pattern *p, const char *folder, 
 
 static orr_code prepare_all(const cli_context *c, const char *folder, orr_error *err)
 {
-    /* Not every pattern can be said in an old schema, and those that can have a program of their
+    /* Not every pattern can be expressed in an old schema; the others have a program of their
      * own. */
     if (strcmp(cli_text(c, "schema"), "current") != 0)
         return cli_misuse(err,
@@ -314,7 +314,7 @@ static orr_code prepare_all(const cli_context *c, const char *folder, orr_error 
     return orr_fail(err, ORR_EIO, &where, "cannot create the folder: %s", strerror(errno));
 }
 
-/* Every pattern into one folder. */
+/* Write every pattern into one folder. */
 static orr_code make_all(const job *b, const char *folder, orr_error *err)
 {
     const cli_context *c = b->c;

@@ -9,12 +9,12 @@
 
 #include <string.h>
 
-/* ---- the help texts, set in 80 columns from the command tables. ---- */
+/* ---- help texts in 80 columns, from the command tables.  ---- */
 
 enum { COLUMNS = 80, HELP_COLUMN_MAX = 30 };
 
-/* One word at a time; a line break where the next word does not fit.  `column` is where the pen
- * stands. */
+/* Print word by word, breaking the line where the next word does not fit.  `column`: the current
+ * column. */
 static void wrap(FILE *to, const char *text, size_t indent, size_t column)
 {
     bool is_first = true;
@@ -59,7 +59,7 @@ static size_t wider(size_t widest, size_t width)
     return width > widest && width <= HELP_COLUMN_MAX - 2 ? width : widest;
 }
 
-/* Where the help texts of a table start: behind the longest left part that is not absurdly long. */
+/* The column of the help texts: after the longest left part that is not overlong. */
 static size_t help_column(const cli_command *command)
 {
     size_t widest = 0;
@@ -106,7 +106,7 @@ static void print_examples(FILE *to, const cli_example *e)
 {
     fprintf(to, "\nExamples:\n");
     for (; e->line; e++) {
-        if (*e->what) { /* an empty one: the line goes on from the one before */
+        if (*e->what) { /* empty: the line belongs to the previous example */
             fprintf(to, "  ");
             wrap(to, e->what, 2, 2);
         }
@@ -130,7 +130,7 @@ static void print_usage(FILE *to, const cli_command *command)
     fputc('\n', to);
 }
 
-/* "show this" -> "Show this.", as a sentence of its own. */
+/* "show this" -> "Show this.": capital letter and full stop. */
 static void print_summary(FILE *to, const char *summary)
 {
     const char first = summary[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_info.c - orrery info: what is in these traces. */
+/* cmd_info.c - orrery info: summarize traces. */
 #include "command.h"
 
 #include <orrery/lab/info.h>

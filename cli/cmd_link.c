@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_link.c - orrery link: PyTorch's traces, host and device, of one rank or of all, made one.
+/* cmd_link.c - orrery link: merge PyTorch's host and device traces, of one rank or of all.
  *
- * What OUT ends in says what is written: .json is the linked trace in the form of
- * chakra_trace_link, anything else a trace or a set that can be simulated.  With --compat it is
- * that program. */
+ * The extension of OUT selects the output: .json is the linked trace in the format of
+ * chakra_trace_link, anything else a trace or a set that can be simulated.  With --compat it
+ * behaves like that program. */
 #include "command.h"
 #include "convert.h"
 
@@ -112,8 +112,8 @@ static void say_counts(const cli_context *c, const orr_link_counts *counts)
     }
 }
 
-/* Nodes whose parent does not come before them, by the ids of the file they are from.  Linking both
- * traces finds them in the host's; a host trace alone is taken as it is, and converting it finds
+/* Nodes whose parent does not precede them, by their ids in the input.  If both traces are linked,
+ * they are found in the host trace; a host trace alone is used as it is, and the conversion finds
  * them. */
 static const orr_pytorch_later *later_of(const orr_link_rank *r, uint64_t *count)
 {
@@ -161,7 +161,7 @@ static void put_later(orr_json_writer *w, const orr_pytorch_later *nodes, uint64
     orr_json_end_array(w);
 }
 
-/* What making the traces met with. */
+/* Oddities found while making the traces. */
 static const struct {
     const char *name, *help;
     size_t at;
@@ -196,7 +196,7 @@ static uint64_t sum_odd(const orr_link_job *job, int k)
     return sum;
 }
 
-/* Before anything is written. */
+/* With --strict an oddity is an error, before anything is written. */
 static orr_code check_odd(const cli_context *c, const orr_link_job *job, orr_error *err)
 {
     const size_t word = sizeof "warning: " - 1;
@@ -319,8 +319,7 @@ static orr_code write_timeline(const cli_context *c, const orr_link_job *job, or
     return code;
 }
 
-/* The linked traces as JSON: OUT, or with several ranks OUT with the rank in front of its
- * ending. */
+/* Write the linked traces as JSON: OUT, or one file per rank with the rank before the extension. */
 static orr_code write_linked(const orr_link_job *job, const cli_target *to, orr_error *err)
 {
     const uint32_t count = orr_link_job_rank_count(job);
@@ -361,7 +360,8 @@ static orr_code write_traces(const cli_context *c,
                                (unsigned)cli_count(c, "threads"), err);
 }
 
-/* Do the ranks fit together?  What one rank alone has to say was counted already. */
+/* Check that the ranks are consistent with each other.  Oddities of single ranks are counted
+ * already. */
 static orr_code compare_ranks(cli_context *c,
                               const orr_set *s,
                               orr_check_report **out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_machine.c - orrery machine: clusters by name, what they are made of, and as files. */
+/* cmd_machine.c - orrery machine: built-in clusters: list, show, export. */
 #include "command.h"
 
 #include <orrery/lab/collectives.h>
@@ -58,7 +58,7 @@ static void print_list(void)
         char memory[ORR_UNIT_ROOM], up[ORR_UNIT_ROOM], nics[ORR_UNIT_ROOM];
         orr_machine m;
         if (orr_machine_find(orr_machine_at(i), &m, NULL))
-            continue; /* a test reads them all */
+            continue; /* never happens: a test reads all of them */
         snprintf(nics, sizeof nics, "%s", "-");
         if (m.nics)
             snprintf(nics, sizeof nics, "%u x %.0f Gb/s", m.nics, m.nic_GBps * 8);
@@ -103,8 +103,8 @@ static void print_dims(const orr_net_config *c)
                latency(c->latency_ns[k], b));
 }
 
-/* Figures of a built-in machine whose remark says that nobody publishes them, except for those that
- * the name changes. */
+/* Print the figures of a built-in machine that its file marks as unpublished, except for those that
+ * the name overrides. */
 static void print_estimates(const char *name)
 {
     char bare[ORR_MACHINE_NAME], section[ORR_MACHINE_NAME] = "", key[2 * ORR_MACHINE_NAME + 8];
@@ -221,7 +221,7 @@ static void print_machine_json(const orr_machine *m, const orr_net_config *dims)
     cli_json_close(&j);
 }
 
-/* ---- what to do ---- */
+/* ---- actions ---- */
 
 static void print_file(const char *name, const orr_machine *m)
 {
@@ -266,7 +266,7 @@ static orr_code check(const cli_context *c, const char *name, orr_error *err)
     if (!code)
         code = orr_machine_system(&m, &system, err);
     orr_alone *alone = NULL;
-    if (!code && strcmp(m.collectives, "none") != 0) /* and the file of its collectives */
+    if (!code && strcmp(m.collectives, "none") != 0) /* and its collectives file */
         code = orr_alone_open(&m, &alone, err);
     orr_alone_close(alone);
     if (code)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_model.c - orrery model: what a language model is made of, what it computes and what it
- * keeps. */
+/* cmd_model.c - orrery model: parameters, FLOPs and memory of a language model. */
 #include "command.h"
 
 #include <orrery/lab/model.h>
@@ -42,13 +41,13 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* A model and what was asked about it. */
+/* A model and the figures requested. */
 typedef struct subject {
     orr_model m;
     orr_model_work work;
     orr_model_counts counts;
     orr_model_flops flops;
-    uint64_t cache; /* numbers in the KV cache */
+    uint64_t cache; /* elements in the KV cache */
 } subject;
 
 /* ---- figures ---- */
@@ -65,7 +64,7 @@ enum { DTYPES = sizeof dtypes / sizeof *dtypes };
 static uint64_t per_token(const subject *s, uint64_t flops)
 {
     const uint64_t n = s->work.tokens;
-    return flops / n + (flops % n >= n - flops % n); /* to the nearest */
+    return flops / n + (flops % n >= n - flops % n); /* rounded to nearest */
 }
 
 static orr_code examine(const cli_context *c, subject *s, orr_error *err)
@@ -110,7 +109,7 @@ static void print_linear(const orr_model *m)
         printf(", %" PRIu64 " heads\n", m->ssm_heads);
 }
 
-/* Kinds of layers, in the order in which they first come. */
+/* Kinds of layers, in order of first occurrence. */
 typedef struct kind {
     uint64_t first, count;
 } kind;
@@ -304,7 +303,7 @@ static void print_kind(const orr_model *m, const kind *k)
         print_tensor(&t[i]);
 }
 
-/* Layers that are not MoE, and layers that are: in each kind all have the same tensors. */
+/* Dense layers, and MoE layers: within each kind all layers have the same tensors. */
 static void print_tensors(const orr_model *m)
 {
     orr_model_tensor t[ORR_MODEL_TENSORS];
@@ -364,7 +363,7 @@ static void put_tensors(orr_json_writer *w, const orr_model *m, uint64_t layer, 
     orr_json_end_array(w);
 }
 
-/* "layer" and "moe_layer"; layers of other kinds are called after what they mix with. */
+/* "layer" and "moe_layer"; layers of other kinds are named after their mixer. */
 static void put_layers(orr_json_writer *w, const orr_model *m)
 {
     char key[ORR_MODEL_NAME];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_nccl.c - orrery nccl: what Nsight Systems saw of NCCL, as a GOAL schedule. */
+/* cmd_nccl.c - orrery nccl: convert Nsight Systems exports of an NCCL job to a GOAL schedule. */
 #include "command.h"
 
 #include <orrery/lab/compat.h>
@@ -47,7 +47,7 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* ---- what was made ---- */
+/* ---- reporting ---- */
 
 static void remark(const cli_context *c, uint64_t count, const char *one, const char *many)
 {
@@ -101,7 +101,7 @@ static void print_json(const cli_context *c, const orr_nccl_report *r)
     orr_json_line(w, 2);
     orr_json_put_fields(w, ORR_U("operations", r->operations), ORR_U("messages", r->messages),
                         ORR_U("message_bytes", r->bytes));
-    orr_json_put_known(w, "largest_tag", to, r->most_tag); /* tags are made when they are written */
+    orr_json_put_known(w, "largest_tag", to, r->most_tag); /* tags are assigned on writing */
     orr_json_line(w, 2);
     orr_json_put_fields(w, ORR_U("gpus_by_time", r->by_time),
                         ORR_U("calls_left_out", r->left_out_calls), ORR_U("overlaps", r->overlaps),
@@ -175,7 +175,7 @@ static orr_code nccl_run(cli_context *c, orr_error *err)
     if (cli_given(c, "plan") && r.planned == 0)
         cli_note(c, "no collective matches a plan in kind, size and number of ranks\n");
     if (is_stdout(o.output) || is_stdout(o.events))
-        return ORR_OK; /* the result is written already */
+        return ORR_OK; /* the result has been written */
     if (cli_flag(c, "json"))
         print_json(c, &r);
     else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_nccl_tests.c - orrery nccl-tests: the table that nccl-tests would print on a machine.
  *
- * Columns, widths and units are those of nccl-tests with -c 0, so that the two can be laid beside
- * each other and 'orrery calibrate nccl' reads both. */
+ * Columns, widths and units are those of nccl-tests with -c 0, so that the two can be compared line
+ * by line and 'orrery calibrate nccl' reads both. */
 #include "command.h"
 
 #include <orrery/lab/collectives.h>
@@ -51,7 +51,7 @@ static const cli_example examples[] = {
 
 /* ---- values ---- */
 
-/* As nccl-tests reads them: a whole number, then K, M, G or a unit. */
+/* Sizes as nccl-tests reads them: an integer, then K, M, G or a unit. */
 static orr_code read_size(const char *option, const char *text, uint64_t *out, orr_error *err)
 {
     char *end;
@@ -136,7 +136,7 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
     return orr_alone_open(&t->machine, &t->alone, err);
 }
 
-/* What is sent of a size: parts are whole 16 bytes, as in nccl-tests.  False: nothing. */
+/* Round a size as nccl-tests does: parts are multiples of 16 bytes.  False: nothing is left. */
 static bool sizes_of(const test *t, uint64_t size, row *r)
 {
     uint64_t count = size / t->width;
@@ -165,7 +165,7 @@ static orr_code time_row(const test *t, row *r, orr_error *err)
 
 /* ---- the table ---- */
 
-/* As many decimals as fit, two at most. */
+/* As many decimals as fit, at most two. */
 static void put_number(int width, double v)
 {
     char text[64];

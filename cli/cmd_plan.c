@@ -20,7 +20,7 @@
 
 enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3 };
 
-/* The best of a number of devices. */
+/* The best plan for one number of devices. */
 typedef struct cli_plan_size {
     uint32_t devices;
     orr_plan best;
@@ -33,25 +33,25 @@ typedef struct cli_plan {
     const char *name, *machine;
     size_t top, sure;
     bool is_stopped, is_late;
-    char limit[100]; /* of memory or events, that was reached; "": none */
+    char limit[100]; /* the memory or event limit that was reached; "": none */
     double max_s;
     uint64_t max_events;
     size_t size_wanted;
-    orr_plan_search *search; /* the one whose best is the best by the goal */
+    orr_plan_search *search; /* the search with the best plan by the goal */
     cli_plan_size sizes[CLI_PLAN_SIZES];
     size_t size_count, best_size;
     const char *goal;
     struct {
         const char *name;
-        double step_s; /* of the best plan, with this twice as fast */
+        double step_s; /* of the best plan, with this rate doubled */
     } rates[CLI_PLAN_RATES];
     size_t rate_count;
-    /* The best ones once more, level by level; the first check_count of each level are there. */
+    /* The best plans on more detailed networks; each level has check_count entries. */
     orr_plan_check checks[ORR_PLAN_LEVELS][CLI_PLAN_CHECKED];
     size_t check_count;
 } cli_plan;
 
-/* What orrery plan prints: tables, JSON, CSV. */
+/* Output: tables, JSON, CSV. */
 
 static const char *const recompute_words[] = {"none", "selective", "full", "operators"};
 
@@ -61,8 +61,8 @@ static double exposed(const orr_plan *p)
     return x->tensor + x->context + x->expert + x->data + x->pipeline;
 }
 
-/* Does its interval reach that of the best?  What all plans are off by together does not count, and
- * memory is not in doubt. */
+/* Does its interval overlap that of the best plan? Errors common to all plans do not count, and
+ * memory is exact. */
 static bool is_undecided(const cli_plan *x, const orr_plan *best, const orr_plan *p)
 {
     return p != best && strcmp(x->goal, "memory") != 0 && p->own_low_s <= best->own_high_s;
@@ -91,7 +91,7 @@ static void print_plan(const cli_plan *x, size_t i, bool has_price)
     printf("%*slimited by %s\n", has_price ? 81 : 72, "", p->limit);
 }
 
-/* Which places are proven, where not all are. */
+/* Say which ranking positions are proven, if not all are. */
 static void print_sure(const cli_plan *x)
 {
     orr_plan_counts n;
@@ -163,13 +163,13 @@ static void print_sizes(const cli_plan *x)
                                             : "time of a step");
 }
 
-/* ---- the best again ---- */
+/* ---- checks of the best plans ---- */
 
-/* Less decides nothing. */
+/* Smaller relative differences count as equal. */
 #define SAME 0.005
 
 typedef struct verdict {
-    size_t answers; /* plans that have a time at this level */
+    size_t answers; /* plans with a time at this level */
     bool order_holds;
     char words[120];
 } verdict;
@@ -249,7 +249,7 @@ static void print_commands(const cli_plan *x)
     }
 }
 
-/* The search was stopped: what is still possible. */
+/* After a search that was stopped: print what remains possible. */
 static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_plan *best)
 {
     char a[3][ORR_UNIT_ROOM];
@@ -394,7 +394,7 @@ static void put_checks(const cli_plan *x, orr_json_writer *w)
     orr_json_end_array(w);
 }
 
-/* What the page and JSON have in common: members of an open object, with so many plans. */
+/* Members common to the page and to JSON, with at most `most` plans, into an open object. */
 static void plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
 {
     orr_plan_counts n;
@@ -423,7 +423,7 @@ static void plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
     put_checks(x, w);
 }
 
-/* Plans of the other numbers of devices, for the page. */
+/* Plans for the other numbers of devices, for the page. */
 static void plan_put_others(const cli_plan *x, orr_json_writer *w)
 {
     const orr_plan *p;
@@ -521,7 +521,7 @@ static orr_code plan_report(cli_context *c, const cli_plan *x, const char *path,
     return code;
 }
 
-/* Orrery plan --serve: how to serve a model on a machine, by the estimate of serve.h. */
+/* orrery plan --serve: how to serve a model on a machine, by the estimate of serve.h. */
 
 static orr_code read_time(const cli_context *c, const char *name, double *out, orr_error *err)
 {
@@ -634,7 +634,7 @@ static void print_json(const cli_context *c,
     cli_json_close(&j);
 }
 
-/* Of a very large machine the page has the best so many. */
+/* The page lists at most this many plans, the best ones. */
 enum { PAGE_PLANS = 2000 };
 
 static orr_code write_page(const cli_context *c,
@@ -910,7 +910,7 @@ static void stop_searching(int signal_number)
         orr_plan_search_stop(s);
 }
 
-/* False: nobody wants them. */
+/* False: SIGINT is ignored (nohup), or cannot be caught. */
 static bool catch_interrupts(orr_plan_search *s, struct sigaction *old)
 {
     const struct sigaction stop = {.sa_handler = stop_searching, .sa_flags = (int)SA_RESETHAND};
@@ -943,14 +943,14 @@ static void show_progress(void *context, const orr_plan_counts *n)
     orr_progress_add(p, n->simulated - p->done);
 }
 
-/* ---- again ---- */
+/* ---- reruns ---- */
 
 static void show_rerun(void *context)
 {
     orr_progress_add(context, 1);
 }
 
-/* Ctrl-C starts no more. */
+/* After Ctrl-C no further runs are started. */
 static orr_code rerun(cli_context *c,
                       cli_plan *x,
                       const char *what,
@@ -968,7 +968,7 @@ static orr_code rerun(cli_context *c,
     return code;
 }
 
-/* ---- what 2 x buys ---- */
+/* ---- gain from doubling each rate ---- */
 
 static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
 {
@@ -1006,7 +1006,7 @@ static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
     return code;
 }
 
-/* ---- in more detail ---- */
+/* ---- more detailed networks ---- */
 
 static void show_check(void *context, double done_s, double all_s)
 {
@@ -1015,7 +1015,7 @@ static void show_check(void *context, double done_s, double all_s)
     orr_progress_add(p, (uint64_t)(done_s * 1000) - p->done);
 }
 
-/* The best three at each level, all at once. */
+/* Check the best three plans at each level, all in parallel. */
 static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
 {
     orr_progress progress;
@@ -1055,7 +1055,7 @@ static void note_events(cli_plan *x)
              (unsigned long long)x->max_events, x->max_events == 1 ? "" : "s");
 }
 
-/* What of memory or events was too little for the search, in words. */
+/* Record in words which limit the search reached: memory or events. */
 static void note_limit(cli_plan *x, const orr_plan_search *s, const orr_plan_options *o)
 {
     char bytes[ORR_UNIT_ROOM];
@@ -1087,7 +1087,7 @@ static orr_code search_one(
         const bool is_late = code == ORR_ESTOP && orr_plan_search_is_late(size->search);
         x->is_late |= is_late;
         if (is_late && x->size_count)
-            code = ORR_OK; /* of fewer devices some are known */
+            code = ORR_OK; /* smaller numbers of devices have results */
         else if (is_late)
             code = cli_misuse(
                 err,
@@ -1116,7 +1116,7 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Every number of devices; limits are those of all searches together. */
+/* Search every number of devices; limits apply to all searches together. */
 static orr_code search_all(cli_context *c,
                            orr_plan_options *o,
                            const uint32_t *sizes,
@@ -1146,7 +1146,7 @@ static orr_code search_all(cli_context *c,
     return code;
 }
 
-/* Devices x time is what a step costs, whatever the price of a device. */
+/* The cost of a step is proportional to devices x time. */
 static double by_goal(orr_plan_goal goal, const cli_plan_size *s)
 {
     return goal == ORR_PLAN_MEMORY ? (double)s->best.memory.peak
@@ -1174,7 +1174,7 @@ static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err
     return code;
 }
 
-/* What needs no further simulation. */
+/* Write the output that needs no further simulation. */
 static orr_code write_known(cli_context *c, cli_plan *x, orr_error *err)
 {
     orr_code code = ORR_OK;

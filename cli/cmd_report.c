@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_report.c - orrery report: one page of one or more runs, measured or simulated.
+/* cmd_report.c - orrery report: an HTML page of one or more runs, measured or simulated.
  *
- * What a RUN is shows in what it holds: a file of trace events, a folder of them (one a rank), an
- * export of Nsight Systems, a log of issued nodes; or traces, which are simulated at once when a
+ * The type of a RUN is detected from its content: a file of trace events, a folder of them (one per
+ * rank), an export of Nsight Systems, a log of issued nodes; or traces, which are simulated if a
  * system and a network are given. */
 #include "command.h"
 
@@ -76,11 +76,11 @@ typedef struct work {
     bool has_logs, has_traces;
     bool has_ended; /* early: a run stalled, or was stopped */
     orr_error ended;
-    const char *names; /* what is left of --names */
+    const char *names; /* the rest of --names */
     char name[WORD_ROOM];
 } work;
 
-/* Takes the first word off a comma-separated list; false: none is left. */
+/* Removes the first word from a comma-separated list; false: the list is empty. */
 static bool take_word(const char **list, char out[WORD_ROOM])
 {
     const char *at = *list;
@@ -92,7 +92,7 @@ static bool take_word(const char **list, char out[WORD_ROOM])
     return true;
 }
 
-/* The next of --names, else this. */
+/* The next name of --names, or `other`. */
 static const char *name_of(work *w, const char *other)
 {
     return take_word(&w->names, w->name) && w->name[0] ? w->name : other;
@@ -147,7 +147,7 @@ static orr_code simulate(work *w, const char *path, const char *machine, const c
     } else {
         code = cli_report_add(w->report, r, &about, w->err);
     }
-    /* The page has it; the status is that of a run that ends so. */
+    /* The page shows it; the exit status is that of the failed run. */
     if (!code && ran && !w->has_ended) {
         w->has_ended = true;
         w->ended = why;
@@ -156,13 +156,13 @@ static orr_code simulate(work *w, const char *path, const char *machine, const c
     return code;
 }
 
-/* By Ctrl-C or a limit: the page has what is known by then. */
+/* Stopped by Ctrl-C or a limit: the page shows the results so far. */
 static bool is_stopped(const work *w)
 {
     return w->has_ended && w->ended.code == ORR_ESTOP;
 }
 
-/* Each of a comma-separated list is a word. */
+/* Refuse empty and overlong words in a comma-separated list. */
 static orr_code check_list(const work *w, const char *option)
 {
     for (const char *at = cli_text(w->c, option); at;) {
@@ -175,7 +175,7 @@ static orr_code check_list(const work *w, const char *option)
     return ORR_OK;
 }
 
-/* On each machine and each network that is asked for. */
+/* Simulate on each machine and each network requested. */
 static orr_code simulate_all(work *w, const char *path)
 {
     const char *machines = cli_text(w->c, "machine");
@@ -208,7 +208,7 @@ static orr_code add_traces(work *w, const char *path)
     return simulate_all(w, path);
 }
 
-/* What run --json printed. */
+/* Add the output of run --json. */
 static orr_code add_saved(work *w, const char *path, bool *is_it)
 {
     const char *names = w->names;
@@ -231,8 +231,7 @@ static orr_code add_run(work *w, const char *path)
         if (!strstr(path, ".json") || cli_given(w->c, "system"))
             return add_traces(w, path);
 
-        code =
-            cli_timeline_load_events(path, &t, w->err); /* its reader says what is wrong with it */
+        code = cli_timeline_load_events(path, &t, w->err); /* its reader explains the error */
     }
     if (code)
         return code;
@@ -242,7 +241,7 @@ static orr_code add_run(work *w, const char *path)
 
 /* ---- the command ---- */
 
-/* Options that had nothing to act on are refused: they were meant to do something. */
+/* Refuse options that have no effect. */
 static orr_code check_use(const work *w)
 {
     static const char *const of_traces[] = {"system",   "topology",   "memory",    "groups",

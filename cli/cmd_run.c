@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- options of orrery run that belong to one engine: LogGOPS, packets. ---- */
+/* ---- options of a single engine: LogGOPS, packets. ---- */
 
-/* The options of LogGOPS: rules, noise, and the parameters, which go to *model. */
+/* Options of LogGOPS: rules, noise, and the parameters, into *model. */
 static orr_code cli_loggops_options(const cli_context *c,
                                     orr_run_config *config,
                                     orr_loggops_model *model,
@@ -30,7 +30,7 @@ static orr_code cli_loggops_options(const cli_context *c,
         return orr_because(err, code, "--loggops");
     if (compat)
         code = orr_compat_find(ORR_RULES_LOGGOPS, compat, &old, err);
-    /* Who names a machine of today expects its links, not those of 2010. */
+    /* Users who name a current machine expect its links, not the defaults of 2010. */
     if (!text && (cli_given(c, "machine") || cli_given(c, "hardware")))
         cli_note(c, "LogGOPS runs with its defaults, 6 ns per byte (0.17 GB/s): --loggops "
                     "L=NS,o=NS,G=NS sets those of your network\n");
@@ -51,7 +51,7 @@ static bool add_key(char *keys, const char *key, const char *value)
     return n >= 0 && (size_t)n < CLI_KEYS_ROOM - at;
 }
 
-/* What one thread does whatever was asked for; the results are the same. */
+/* Note that --threads has no effect where only one thread can work. */
 static void note_one_thread(const cli_context *c)
 {
     static const char *const options[] = {"compat", "approx"};
@@ -114,8 +114,8 @@ static bool has_jobs(const cli_context *c)
     return cli_given(c, "job") || cli_given(c, "placement") || cli_given(c, "hosts");
 }
 
-/* Several jobs on one machine run as traces of all of them; schedules, and what cannot be moved, as
- * traces of their messages. */
+/* Several jobs on one machine are combined into one set of traces.  Schedules, and traces that
+ * cannot be combined, become traces of their messages. */
 static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 {
     const char *why = NULL;
@@ -125,7 +125,7 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
         return code;
     if ((code = cli_goal_jobs(c, NULL, &g, err)))
         return code;
-    /* Messages of rings and trees know nothing of NVLS or of the library's measured rates. */
+    /* Messages of rings and trees reflect neither NVLS nor NCCL's measured rates. */
     if (!brings_schedule(c))
         cli_note(c,
                  "jobs are simulated message by message (%s): collectives use the system's "
@@ -139,15 +139,15 @@ static orr_code make_traces(cli_context *c, orr_set **out, orr_error *err)
 
 /* orrery run --compare: one input on several network models, the times side by side.
  *
- * Traces run as they are on the models that know collectives, and as the schedule that the planner
- * makes of them on LogGOPS; schedules run as they are there, and as traces elsewhere. */
+ * On LogGOPS traces run as the schedule that the planner makes of them; schedules run unchanged
+ * there, and as traces elsewhere. */
 
 enum { MOST_NETWORKS = 16, MOST_TRACES = 64, NAME_ROOM = 24 };
 
 typedef struct result {
     char network[NAME_ROOM];
     uint64_t finished_ns, events, messages;
-    uint32_t rank; /* the last */
+    uint32_t rank; /* the last to finish */
     uint32_t simulated;
 } result;
 
@@ -159,14 +159,14 @@ typedef struct comparison {
     size_t count;
 } comparison;
 
-/* What the drawing is made of: a group for each input. */
+/* The data of the drawing: one group per input. */
 typedef struct chart {
     char names[MOST_TRACES][2 * NAME_ROOM];
     uint64_t ps[MOST_TRACES * MOST_NETWORKS];
     size_t traces;
 } chart;
 
-/* ---- the input in both forms, made when first needed */
+/* ---- the input as traces and as a schedule, made on demand */
 
 static orr_code need_goal(comparison *k, orr_error *err)
 {
@@ -184,13 +184,13 @@ static orr_code need_set(comparison *k, orr_error *err)
 
 /* ---- runs */
 
-/* On which network it went wrong. */
+/* Add the network that failed to an error. */
 static orr_code say_which(const result *r, orr_code code, orr_error *err)
 {
     return orr_because(err, code, "--compare %s", r->network);
 }
 
-/* The last rank decides. */
+/* The last rank determines the time. */
 static void take_result(orr_run *run, result *r)
 {
     orr_ps last = 0;
@@ -314,7 +314,7 @@ static void print_table(const comparison *k)
     }
 }
 
-/* ---- one input after the other */
+/* ---- all inputs */
 
 static orr_code run_all(comparison *k, orr_error *err)
 {
@@ -329,7 +329,7 @@ static orr_code run_all(comparison *k, orr_error *err)
     return code;
 }
 
-/* Without folders and without the ending. */
+/* The file name without folders and extension. */
 static void name_group(const char *path, char out[2 * NAME_ROOM])
 {
     const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
@@ -419,8 +419,8 @@ static orr_code cli_run_compare(cli_context *c, orr_error *err)
 
 /* ---- one run ---- */
 
-/* A row's `needs` are bits of orr_run_supports, and this one: what --compare, with its several
- * runs, does not have. */
+/* `needs` of a row has bits of orr_run_supports, and this one: for options that --compare, with its
+ * several runs, does not support. */
 #define ONE_RUN (1u << 31)
 
 static const cli_option options[] = {
@@ -621,7 +621,7 @@ static orr_code print_gantt(const orr_run *r, orr_error *err)
     if (code)
         return code;
     putchar('\n');
-    fflush(stdout); /* the drawing goes past stdio */
+    fflush(stdout); /* the drawing bypasses stdio */
     code = cli_print_gantt(t, err);
     orr_timeline_destroy(t);
     return code;
@@ -635,7 +635,7 @@ static orr_code print_result(const orr_run *r, const cli_run_output *wanted, orr
     return code || wanted->is_json || !wanted->has_gantt ? code : print_gantt(r, err);
 }
 
-/* The files that were asked for beside the result. */
+/* Write the files requested besides the result. */
 static orr_code write_files(const orr_run *r, const cli_run_output *wanted, orr_error *err)
 {
     const struct {
@@ -671,7 +671,7 @@ static orr_code write_report(cli_context *c,
     return cli_report_one(c, r, &about, wanted->report, err);
 }
 
-/* A page must not take the place of what it was made from. */
+/* The report must not overwrite an input. */
 static orr_code check_report(const orr_run *r, const char *report, orr_error *err)
 {
     orr_run_input in;
@@ -683,7 +683,8 @@ static orr_code check_report(const orr_run *r, const char *report, orr_error *er
     return code == ORR_END ? ORR_OK : code;
 }
 
-/* What is known of a run that was stopped or cannot go on; the error that ended it counts. */
+/* Print the results so far of a run that was stopped or is deadlocked; errors here must not hide
+ * the one that ended it. */
 static void print_so_far(cli_context *c,
                          orr_run *r,
                          const orr_run_config *config,
@@ -701,7 +702,7 @@ static void print_so_far(cli_context *c,
         (void)!write_report(c, r, config, wanted, why, &second);
 }
 
-/* Those that were not shown yet: some are known at the end only. */
+/* Print warnings not yet shown: some are known only at the end. */
 static void print_warnings(const cli_context *c, const orr_run *r, size_t *shown)
 {
     const char *line;
@@ -711,7 +712,7 @@ static void print_warnings(const cli_context *c, const orr_run *r, size_t *shown
     }
 }
 
-/* On stderr, as other remarks: how many ranks were simulated. */
+/* Note on stderr how many ranks were simulated. */
 static void say_fold(const orr_run *r)
 {
     const uint32_t all = orr_run_ranks(r), some = orr_run_ranks_simulated(r);
@@ -730,7 +731,7 @@ static void say_fold(const orr_run *r)
         fprintf(stderr, "folding: all %u ranks%s simulated%s%s\n", all, row, *why ? ": " : "", why);
 }
 
-/* Likewise: how many threads ranks were divided among, if several were asked for. */
+/* Likewise: how many threads shared the ranks, if several were requested. */
 static void say_threads(const cli_context *c, const orr_run *r, unsigned asked)
 {
     const char *why;
@@ -754,8 +755,8 @@ orr_code cli_run_and_print(cli_context *c,
     if (!code && (code = cli_run_to_end(r, err))) {
         if (config->schedule && code != ORR_ESTOP)
             orr_because(err, code, "%s", config->name);
-        /* Stopped or standing still, it has something to show; broken input leaves no files, and
-         * where memory ran out what stands still does so for lack of it. */
+        /* A run that was stopped or is deadlocked has results; after broken input no files are
+         * written, and after running out of memory a stall means nothing. */
         if (code == ORR_ESTOP || (code != ORR_ENOMEM && orr_run_stall_line(r, 0)))
             print_so_far(c, r, config, wanted, err);
     } else if (!code) {
@@ -768,14 +769,14 @@ orr_code cli_run_and_print(cli_context *c,
             code = write_files(r, wanted, err);
         if (!code && wanted->report)
             code = write_report(c, r, config, wanted, NULL, err);
-    } else if (config->schedule && !err->where.path[0]) { /* of another file its place says more */
+    } else if (config->schedule && !err->where.path[0]) { /* a location in another file says more */
         orr_because(err, code, "%s", config->name);
     }
     orr_run_destroy(r);
     return code;
 }
 
-/* ---- what goes with what ---- */
+/* ---- options that depend on each other ---- */
 
 static bool is_loggops(const cli_context *c)
 {
@@ -784,7 +785,7 @@ static bool is_loggops(const cli_context *c)
                    : !cli_given(c, "topology") && brings_schedule(c);
 }
 
-/* What would have an effect with what is given: the engine says, and --compare runs several. */
+/* The capabilities of the selected engine; --compare runs several. */
 static uint32_t supported(const cli_context *c)
 {
     if (cli_given(c, "compare"))
@@ -807,7 +808,7 @@ static orr_code refuse(const cli_context *c, const char *name, uint32_t missing,
                       needed ? needed : given);
 }
 
-/* What would have no effect is refused: each row of the table says what it needs. */
+/* Refuse options without effect: each row of the table has its requirements. */
 static orr_code check_options(const cli_context *c, orr_error *err)
 {
     const uint32_t can = supported(c);
@@ -851,7 +852,7 @@ static orr_code find_rules_of_2023(const struct orr_rules_run **out, orr_error *
     return code;
 }
 
-/* --compat means a program of one kind of network. */
+/* Each program of --compat has one kind of network. */
 static orr_code check_compat(const cli_context *c, orr_error *err)
 {
     static const struct {
@@ -870,7 +871,7 @@ static orr_code check_compat(const cli_context *c, orr_error *err)
     return cli_misuse(err, "--compat %s needs --network %s", compat, programs[i].network);
 }
 
-/* What cannot be left out. */
+/* Check required inputs. */
 static orr_code check_inputs(const cli_context *c, orr_error *err)
 {
     const bool is_flows = cli_given(c, "flows"), is_plain = has_jobs(c) || brings_schedule(c);
@@ -879,7 +880,7 @@ static orr_code check_inputs(const cli_context *c, orr_error *err)
     if (is_loggops(c) || cli_given(c, "compare") || is_plain)
         return ORR_OK;
     if (cli_given(c, "hardware") || (!is_flows && cli_given(c, "machine")))
-        return ORR_OK; /* what is not said is plain: one switch */
+        return ORR_OK; /* the default network is one switch */
     if (!cli_given(c, "system") && !is_flows)
         return cli_misuse(err,
                           "missing option: --machine NAME, or --system FILE and --topology FILE");
@@ -947,7 +948,7 @@ static orr_code run_traces(cli_context *c,
 {
     orr_set *set = NULL;
     orr_code code = has_jobs(c) || brings_schedule(c) ? make_traces(c, &set, err) : ORR_OK;
-    config->traces = c->given ? NULL : c->args[0]; /* in memory they have no file to name */
+    config->traces = c->given ? NULL : c->args[0]; /* traces in memory have no file */
     config->set = set ? set : c->given;
     cli_limits_used(c, config);
     if (!code)

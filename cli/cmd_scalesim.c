@@ -2,9 +2,9 @@
 /* cmd_scalesim.c - orrery scalesim: a network's layers on a systolic array, with the files and
  * flags of SCALE-Sim.
  *
- * All generations of the old program are called scale.py and take flags of their own; this command
- * takes all of them, so one line in a script changes.  What it counts is our own, unless --compat
- * asks for theirs. */
+ * All generations of the old program are called scale.py, each with its own flags; this command
+ * accepts all of them, so only one line of a script changes.  Counts follow our rules unless
+ * --compat selects theirs. */
 #include "command.h"
 
 #include <orrery/lab/compat.h>
@@ -110,7 +110,7 @@ orr_code cli_scalesim_rules(const char *name, const orr_rules_systolic **out, or
     return code;
 }
 
-/* One of two spellings, and not both. */
+/* One of two spellings, but not both. */
 static orr_code one_of(
     const cli_context *c, const char *name, const char *old, const char **out, orr_error *err)
 {
@@ -178,7 +178,7 @@ static orr_code read_network(const cli_context *c,
     return ORR_OK;
 }
 
-/* Before the work: a folder that exists, or one that can be made. */
+/* Check before the work that the folder exists or can be created. */
 static orr_code check_folder(const cli_context *c, orr_error *err)
 {
     const char *path = cli_text(c, "output");
@@ -207,7 +207,7 @@ static orr_code check_options(const cli_context *c, orr_error *err)
     return check_folder(c, err);
 }
 
-/* ---- where reports go ---- */
+/* ---- report folders ---- */
 
 static orr_code make_folder(const char *path, orr_error *err)
 {
@@ -217,7 +217,7 @@ static orr_code make_folder(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &w, "cannot make this directory: %s", strerror(errno));
 }
 
-/* The old programs leave quotes to the shell, which takes them away. */
+/* The old programs pass the name through a shell, which removes quotes. */
 static orr_code run_folder(const char *base,
                            const orr_scalesim_config *config,
                            const orr_scalesim_network *net,

@@ -106,7 +106,7 @@ static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out
     return code;
 }
 
-/* How many times faster products are in the type of the weights than in 16 bits. */
+/* Speedup of products in the type of the weights over those in 16 bits. */
 static double narrow_gain(const orr_serve_options *o)
 {
     const double wide = o->chip ? o->chip->peak_tflops[ORR_TYPE_BF16] : 0;
@@ -135,7 +135,7 @@ static orr_code read_hardware(const cli_context *c,
     return ORR_OK;
 }
 
-/* Rates that a machine does not have stay those of the options. */
+/* Rates that the machine lacks keep their values. */
 static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_error *err)
 {
     orr_machine m;
@@ -154,8 +154,7 @@ static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_err
     return ORR_OK;
 }
 
-/* What a figure is measured in goes by its own option over the chip's, and that over the
- * machine's. */
+/* The device: options override the chip, and the chip overrides the machine. */
 static orr_code read_device(const cli_context *c,
                             cli_hardware *hw,
                             orr_serve_options *o,
@@ -174,7 +173,7 @@ static orr_code read_device(const cli_context *c,
         code = read_rate(c, "memory-rate", &o->memory_rate, err);
     if (!code)
         code = read_rate(c, "link-rate", &o->link_rate, err);
-    if (cli_given(c, "link-rate")) { /* wherever the others are */
+    if (cli_given(c, "link-rate")) { /* applies to all ranks, in any node */
         o->node_ranks = 0;
         o->is_mesh = false;
         o->torus.dims = 0;
@@ -260,7 +259,7 @@ static orr_code write_out(const cli_context *c, const orr_set *s, orr_error *err
     return code || orr_set_group_count(s) == 0 ? code : orr_set_write_groups(s, groups, err);
 }
 
-/* ---- what was made ---- */
+/* ---- reporting ---- */
 
 typedef struct result {
     const cli_context *c;
@@ -419,7 +418,7 @@ static void say_longest(const result *r)
                  r->m->name, most, r->m->max_positions);
 }
 
-/* ---- the way through ---- */
+/* ---- the command ---- */
 
 static orr_code make(result *r, orr_error *err)
 {

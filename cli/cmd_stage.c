@@ -136,7 +136,7 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* Words of an option, in the order of an enumeration. */
+/* The index of an option's value in `words`, which follow an enumeration. */
 static const char *const recompute_words[] = {"none", "selective", "full", "operators", NULL};
 static const char *const context_words[] = {"ring", "all-gather", "contiguous", "blocks", NULL};
 static const char *const scaling_words[] = {"current", "delayed", "delayed-tp", "block", NULL};
@@ -146,7 +146,7 @@ static int word_index(const char *const *words, const char *text)
     for (int i = 0; words[i]; i++)
         if (strcmp(words[i], text) == 0)
             return i;
-    return 0; /* the parser lets nothing else through */
+    return 0; /* the parser accepts nothing else */
 }
 
 static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
@@ -173,7 +173,7 @@ orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err)
     return ORR_OK;
 }
 
-/* A number that was given, or 0: the library's default. */
+/* The number given, or 0 for the library's default. */
 static uint64_t given(const cli_context *c, const char *name)
 {
     return cli_given(c, name) ? cli_count(c, name) : 0;
@@ -184,7 +184,7 @@ static uint32_t at_least_1(uint32_t n)
     return n ? n : 1;
 }
 
-/* Its memory; and one device for each rank. */
+/* Take the machine's memory, and check that it has a device per rank. */
 static orr_code read_machine(const cli_context *c, orr_llm_options *o, orr_error *err)
 {
     const uint64_t ranks =
@@ -309,7 +309,7 @@ static orr_code write_out(const cli_context *c, const orr_set *s, const char *to
     return write_files(s, to, err);
 }
 
-/* ---- what was made ---- */
+/* ---- reporting ---- */
 
 typedef struct result {
     const cli_context *c;
@@ -431,7 +431,7 @@ static void print_json(const result *r)
 typedef struct memory_file {
     FILE *f;
     uint32_t stage;
-    uint64_t task, resident; /* resident: what stays all the time */
+    uint64_t task, resident; /* resident: memory held throughout */
 } memory_file;
 
 static void write_moment(void *context, const orr_llm_moment *m)
@@ -461,7 +461,7 @@ static orr_code write_memory(const result *r, const char *path, orr_error *err)
     return code ? code : cli_file_close(&to, write_moments(r, to.f, err), err);
 }
 
-/* ---- the way through ---- */
+/* ---- the command ---- */
 
 static orr_code measure(result *r, orr_error *err)
 {
@@ -511,7 +511,7 @@ static void say_notes(const result *r)
                  o->pp - 1, o->pp);
 }
 
-/* The model and the options, as they were asked for. */
+/* Read the model and the options. */
 static orr_code prepare(cli_context *c, orr_model *m, orr_llm_options *o, orr_error *err)
 {
     orr_code code = orr_model_load(c->args[0], m, err);

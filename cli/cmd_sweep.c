@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_sweep.c - orrery sweep: many runs of a command, and what came of them. */
+/* cmd_sweep.c - orrery sweep: many runs of commands, and their results. */
 #include <orrery/lab/folders.h>
 #include <orrery/lab/sweep.h>
 #include <orrery/set.h>
@@ -17,16 +17,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The commands of a point, one after the other, in the process of a worker.
+/* The commands of a point, run in sequence by a worker process.
  *
- * A command is called as main.c calls it, with --json; what it prints goes to a file in memory that
- * stands in for standard output.  Traces that a command makes stay in memory: the next command
- * takes them, and so do later points whose first command says the same.  Files of traces are read
- * once.  The latest few sets are kept, for the points of a sweep come in the order of its axes. */
+ * A command is called as main.c calls it, with --json; standard output is redirected to a file in
+ * memory.  Traces that a command makes stay in memory: the next command takes them, and so do later
+ * points whose first command is the same.  Trace files are read once.  The latest few sets are
+ * kept, since consecutive points of a sweep differ in few axes. */
 
 enum { KEPT_SETS = 2, MOST_WORDS = 256, MOST_CHARS = 65536 };
 
-/* Traces in memory, and what the command that made them printed. */
+/* Traces in memory, and the output of the command that made them. */
 typedef struct kept_set {
     char *key;
     char *json;
@@ -35,10 +35,10 @@ typedef struct kept_set {
 } kept_set;
 
 static struct {
-    int out; /* the file in memory behind standard output; 0: not yet */
+    int out; /* the file in memory that replaces standard output; 0: none yet */
     kept_set kept[KEPT_SETS];
     size_t next;
-    const char *spec; /* the file whose points these are */
+    const char *spec; /* the specification file */
     const char *max_memory, *max_events;
 } worker;
 
@@ -99,7 +99,7 @@ static const char *nearest_name(void *context, const char *command, const char *
     const cli_option *const table = c ? c->options : NULL;
     for (const cli_option *o = table; o && o->name; o++)
         near = cli_nearer(typed, near, o->name);
-    /* Two letters are near to nothing; one letter too many is still worth a guess. */
+    /* With up to two letters nothing counts as near; a longer word may have one letter too many. */
     const size_t n = strlen(typed);
     for (const cli_option *o = table; o && o->name && !near; o++)
         if (n > 2 && strlen(o->name) + 1 == n && strncmp(o->name, typed, n - 1) == 0)
@@ -120,7 +120,7 @@ static orr_code begin_capture(orr_error *err)
     return ORR_OK;
 }
 
-/* What was printed, from malloc; the file is empty again. */
+/* Take the output, in malloc'ed memory, and empty the file. */
 static orr_code take_output(char **text, size_t *len, orr_error *err)
 {
     fflush(stdout);
@@ -135,13 +135,13 @@ static orr_code take_output(char **text, size_t *len, orr_error *err)
     if (ftruncate(STDOUT_FILENO, 0) != 0 || lseek(STDOUT_FILENO, 0, SEEK_SET) != 0)
         return orr_fail(err, ORR_EIO, NULL, "cannot keep the output of a point: %s",
                         strerror(errno));
-    /* stderr is a file in memory as well: what was said of points that went well is not kept */
+    /* stderr is a file in memory too: messages of successful points are dropped */
     if (lseek(STDERR_FILENO, 0, SEEK_CUR) > 0 && ftruncate(STDERR_FILENO, 0) == 0)
         lseek(STDERR_FILENO, 0, SEEK_SET);
     return ORR_OK;
 }
 
-/* ---- sets that are kept ---- */
+/* ---- cached sets ---- */
 
 static kept_set *find_kept(const char *key)
 {
@@ -151,7 +151,7 @@ static kept_set *find_kept(const char *key)
     return NULL;
 }
 
-/* Takes set and json; NULL: out of memory, and they are gone. */
+/* Takes ownership of set and json.  NULL: out of memory, and both are freed. */
 static kept_set *keep_set(const char *key, orr_set *set, char *json, size_t len)
 {
     kept_set *k = &worker.kept[worker.next++ % KEPT_SETS];
@@ -198,7 +198,7 @@ static bool has_word(const orr_sweep_step *s, const char *option)
     return false;
 }
 
-/* As --json prints it; on one core, since every core has a point of its own. */
+/* Build the command line: with --json, and on one core, since points run in parallel. */
 static orr_code build_line(const orr_sweep_step *s,
                            const cli_command *c,
                            const char *traces,
@@ -220,7 +220,7 @@ static bool is_run(const cli_command *c)
     return strcmp(c->name, "run") == 0;
 }
 
-/* Files of traces that orrery run reads as they are. */
+/* Does orrery run read the trace files unchanged? */
 static bool reads_set(const cli_context *c)
 {
     static const char *const others[] = {"job", "placement", "hosts", "compare", "flows"};
@@ -255,8 +255,8 @@ static const cli_command *find_command(const orr_sweep_step *s)
     return deeper ? deeper : c;
 }
 
-/* What a specification names lies in a folder that the user named (orrery/lab/folders.h): files
- * that are there, and what is to be written.  A word that is neither is a word. */
+/* Files that a specification names, to be read or written, must lie in a folder that the user named
+ * (orrery/lab/folders.h).  Any other word is not a path. */
 static orr_code check_word(const char *word, bool is_path, orr_error *err)
 {
     struct stat st;
@@ -266,7 +266,7 @@ static orr_code check_word(const char *word, bool is_path, orr_error *err)
                : ORR_OK;
 }
 
-/* Values have more than one word: lists, KEY=FILE, keys and values of --packet-keys. */
+/* Values may have several words: lists, KEY=FILE, keys and values of --packet-keys. */
 static orr_code check_value(const char *value, bool is_path, orr_error *err)
 {
     char part[MOST_CHARS];
@@ -297,7 +297,7 @@ static orr_code check_paths(const cli_context *c, int from, orr_error *err)
     return code;
 }
 
-/* Limits of the user, who started the sweep, are above those of its file. */
+/* Limits on the user's command line override those of the specification. */
 static void set_limit(cli_context *c, const char *name, const char *value)
 {
     const cli_option *o = value ? find_option(c->command, name) : NULL;
@@ -350,7 +350,7 @@ static void write_key(const orr_sweep_step *s, char *key, size_t room)
         used += (size_t)snprintf(key + used, room - used, "\n%s", s->words[i]);
 }
 
-/* The command that makes traces, or what it made before. */
+/* Run the command that makes the traces, or reuse its earlier result. */
 static orr_code make_traces(const orr_sweep_step *step, kept_set **out, orr_error *err)
 {
     static char key[MOST_CHARS];
@@ -403,14 +403,14 @@ static orr_code run_point(
 
 static void print_note(void *context, const char *line)
 {
-    const cli_context always = {0}; /* not quiet: points are lost */
+    const cli_context always = {0}; /* never quiet: a point has failed */
     (void)context;
-    cli_note(&always, "orrery sweep: %s\n", line); /* words of other processes may be in it */
+    cli_note(&always, "orrery sweep: %s\n", line); /* it may contain text of other processes */
 }
 
 /* ---- the program ---- */
 
-/* A build counts as a version: results of another may differ. */
+/* Each build counts as a version, since results may differ. */
 static const char *program_name(void)
 {
     static char name[96];
@@ -431,7 +431,7 @@ static const orr_sweep_hooks *sweep_hooks(void)
     return &hooks;
 }
 
-/* Which actions an option is for. */
+/* The actions that an option applies to. */
 enum {
     FOR_RUN = 1 << 0,
     FOR_SHOW = 1 << 1,
@@ -515,7 +515,7 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* ---- what goes with what ---- */
+/* ---- options that depend on each other ---- */
 
 static orr_code check_options(const cli_context *c,
                               uint32_t action,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_view.c - orrery view: a trace in a form to look at; and the old jsonizer's and visualizer's
- * names.
+/* cmd_view.c - orrery view: convert a trace to a viewable format; and the old jsonizer's and
+ * visualizer's names.
  *
  * The views are one table, VIEWS: a new view is a row there and the function that it names. */
 #include <orrery/lab/compat.h>
@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- orrery view timeline: when things happened, for a viewer or in characters. ---- */
+/* ---- orrery view timeline: a timeline, for a viewer or as text.  ---- */
 
 /* "3" or "0-7". */
 static orr_code parse_ranks(const char *text, orr_timeline_window *w, orr_error *err)
@@ -75,7 +75,7 @@ static uint32_t terminal_width(const char *to)
     return size.ws_col;
 }
 
-/* As the C library decides: the first of these that says something. */
+/* As in the C library: the first of these variables that is set. */
 static bool is_utf8_locale(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -127,7 +127,7 @@ static orr_code write_chrome(const orr_timeline *t,
     return code;
 }
 
-/* Anything that cannot be recognised is a log. */
+/* Any unrecognized file is read as a log. */
 static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_error *err)
 {
     const char *path = c->args[1];
@@ -157,8 +157,8 @@ static orr_code cli_view_timeline(const cli_context *c, orr_error *err)
 
 /* ---- views of traces ---- */
 
-/* Every view: name, one line of help, the options it uses beside --output, and one of two
- * functions: one makes it of a trace, the other of the named file.  Help, errors and the check of
+/* Every view: name, one line of help, the options it uses besides --output, and one of two
+ * functions: one takes a trace, the other the name of a file.  Help, errors and the check of
  * options all come from these rows; an option that a view does not list is refused.  FIRST and NEXT
  * let a caller separate the rows. */
 #define DRAWING "rank lenient compat around depth critical-path collapse cluster limit"
@@ -323,7 +323,7 @@ static orr_code view_graph(const cli_context *c,
     return code;
 }
 
-/* All ranks in one drawing. */
+/* Draw all ranks together. */
 static orr_code view_ranks(const cli_context *c, const orr_set *set, orr_error *err)
 {
     orr_view_graph_options opt;
@@ -419,7 +419,7 @@ static orr_code check_options(const cli_context *c, const view *v, orr_error *er
     return check_needs(c, err);
 }
 
-/* The one rank, or the one that was asked for. */
+/* The only rank, or the one requested. */
 static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *out, orr_error *err)
 {
     const uint32_t count = orr_set_rank_count(s);
@@ -433,7 +433,7 @@ static orr_code choose_rank(const cli_context *c, const orr_set *s, uint32_t *ou
     return ORR_OK;
 }
 
-/* nodes: of the trace that is shown; 0 where it is not one. */
+/* nodes: number of nodes of the trace; 0: not a trace. */
 static orr_code make_view(const cli_context *c, uint32_t *nodes, orr_error *err)
 {
     const orr_read_options read = {

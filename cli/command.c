@@ -72,7 +72,7 @@ const char *cli_program_name(const cli_command *command)
     return command == &cli_program || command->now ? "" : "orrery ";
 }
 
-/* Names and paths may come from anywhere: what steers a terminal is shown as '?'. */
+/* Names and paths may come from untrusted files: control characters are printed as '?'. */
 static void put_plain(char *text)
 {
     const orr_str all = orr_str_of(text);
@@ -109,8 +109,8 @@ bool cli_is_colored(const cli_context *c, FILE *to)
     return !(no && *no) && term && strcmp(term, "dumb") != 0 && isatty(fileno(to));
 }
 
-/* An error with a place is printed as compilers do, so that editors can jump to it; others say who
- * speaks. */
+/* An error with a location is printed as compilers do, so that editors can jump to it; others begin
+ * with the name of the command. */
 void cli_report(cli_context *c, const orr_error *err)
 {
     const char *red = cli_is_colored(c, stderr) ? "\033[31m" : "";
@@ -140,8 +140,7 @@ static orr_code fail_write(const char *path, orr_error *err)
     return orr_fail(err, ORR_EIO, &w, "cannot write: %s", strerror(errno));
 }
 
-/* A file in memory and not open_memstream, which loses its text without a word when memory is
- * short. */
+/* A file in memory rather than open_memstream, which silently loses text when memory runs out. */
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err)
 {
     *out = (cli_file){.path = path, .f = stdout};
@@ -156,7 +155,7 @@ orr_code cli_file_open(const char *path, cli_file *out, orr_error *err)
     return fail_write(path, err);
 }
 
-/* What was printed into memory, under its name. */
+/* Copy the text from memory to the named file. */
 static orr_code copy_out(const cli_file *file, orr_error *err)
 {
     char piece[1 << 14];
@@ -193,7 +192,7 @@ orr_code cli_check_prefix(const char *path, orr_error *err)
     struct stat st;
     const size_t len = strlen(path);
     if (len && path[len - 1] == '/')
-        return ORR_OK; /* no prefix: the command says so */
+        return ORR_OK; /* not a prefix: the command reports it */
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? ORR_OK : cli_check_place(path, err);
 }
 
@@ -202,7 +201,8 @@ orr_code cli_check_folder(const char *path, orr_error *err)
     struct stat st;
     const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
     char above[4096];
-    while (stat(path, &st) != 0) { /* it is made, and folders above it too */
+    while (stat(path, &st) != 0) { /* missing folders will be created: check the first that
+                                    * exists */
         const char *slash = strrchr(path, '/');
         if (errno != ENOENT || !slash || slash == path || (size_t)(slash - path) >= sizeof above)
             return cli_check_place(path, err);
@@ -270,7 +270,7 @@ orr_json_writer *cli_json_open_tight(cli_json *j, const char *format)
 
 void cli_print(orr_str text)
 {
-    if (text.len) /* a text that is empty may have no bytes to point at */
+    if (text.len) /* an empty text may have a NULL pointer */
         fwrite(text.ptr, 1, text.len, stdout);
 }
 
@@ -278,7 +278,7 @@ void cli_json_close(cli_json *j)
 {
     orr_json_end_object(&j->writer);
     orr_buf_byte(&j->text, '\n');
-    if (j->text.failed) { /* half an object would be worse than none */
+    if (j->text.failed) { /* never print a partial object */
         fputs("orrery: out of memory\n", stderr);
         exit(4);
     }
@@ -286,11 +286,10 @@ void cli_json_close(cli_json *j)
     orr_buf_fini(&j->text);
 }
 
-/* ---- Ctrl-C during a run: it stops between two events, so that what is known can be
- * printed.
+/* ---- Ctrl-C during a run: it stops between two events, so that the results so far can be printed.
  *
- * A signal handler has no argument of ours, so the run is in a variable of this file: a program
- * runs one at a time.  A second Ctrl-C meets the default action. */
+ * A signal handler has no context argument, so the run is in a static variable: a process has one
+ * run at a time.  A second Ctrl-C has the default effect. */
 
 static orr_run *volatile running;
 
@@ -314,7 +313,7 @@ void cli_limits_used(const cli_context *c, orr_run_config *config)
     config->used_seconds = config->max_seconds > 0 ? now() - c->limited_since : 0;
 }
 
-/* Said beside the name of the option that has the wrong text. */
+/* Errors name the option with the invalid value. */
 orr_code cli_limits(cli_context *c, orr_run_config *config, orr_error *err)
 {
     orr_ps time = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* command.h - the list of commands, each defined in cli/cmd_<name>.c, and what they share. */
+/* command.h - the list of commands, each defined in cli/cmd_<name>.c, and the functions they
+ * share. */
 #ifndef ORR_CLI_COMMAND_H
 #define ORR_CLI_COMMAND_H
 
@@ -53,8 +54,8 @@
 CLI_COMMANDS(CLI_DECLARE)
 extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, under gen */
 
-/* Rows of every command that simulates.  A limit that is reached ends it with ORR_ESTOP, after what
- * is known by then has been shown. */
+/* Option rows of every command that simulates.  A limit that is reached ends the run with
+ * ORR_ESTOP, after the results so far have been shown. */
 /* clang-format off */
 #define CLI_LIMIT_OF_TIME \
     {"max-time", 0, "TIME", \
@@ -65,9 +66,9 @@ extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, u
      1, UINT64_MAX}
 #define CLI_LIMITS CLI_LIMIT_OF_TIME, CLI_LIMITS_OF_WORK
 /* clang-format on */
-/* What they say, for a run.  Time is of the whole command: it counts from the first call. */
+/* Apply the limits to a run.  Time is that of the whole command, counted from the first call. */
 orr_code cli_limits(cli_context *c, orr_run_config *config, orr_error *err);
-/* Sets what has been used of --max-time by now: before a run that waited for other work. */
+/* Update the used part of --max-time, before a run that follows other work. */
 void cli_limits_used(const cli_context *c, orr_run_config *config);
 
 /* orr_run_to_end; an interrupt stops it, with ORR_ESTOP, and a second one ends the program. */
@@ -77,30 +78,30 @@ orr_code cli_run_start(const cli_context *c,
                        const orr_run_config *config,
                        orr_run **out,
                        orr_error *err);
-/* A run that stands still explains itself below the error; nothing happens when it does not. */
+/* Print why a run is deadlocked, below the error; does nothing for other runs. */
 void cli_explain(cli_context *c, orr_run *r, const orr_error *err);
 
-/* What is wanted of one run; paths are NULL where nothing is. */
+/* Requested output of a run; paths are NULL if not requested. */
 typedef struct cli_run_output {
     bool is_json, is_brief, has_gantt, says_fold;
     const char *csv, *links, *trace_log, *timeline, *report, *report_ranks, *what_if;
     bool is_csv_alike; /* one row for ranks with the same figures */
     orr_run_rows timeline_rows;
 } cli_run_output;
-/* Run and print, also what is known of a run that was stopped or cannot go on. */
+/* Run and print the results, partial ones too if the run is stopped or deadlocked. */
 orr_code cli_run_and_print(cli_context *c,
                            const orr_run_config *config,
                            const cli_run_output *wanted,
                            orr_error *err);
 
-/* The words of --packet-keys, --series and its companions, as config.txt would have them. */
+/* --packet-keys, --series and related options as keys of config.txt. */
 enum { CLI_KEYS_ROOM = 8192 };
-/* The rules of the program that --compat means; unless they are wanted *out is NULL, for ours. */
+/* The rules of the program that --compat names; without --compat *out is NULL, for ours. */
 orr_code cli_packet_rules(bool is_wanted, const struct orr_rules_packet **out, orr_error *err);
 
 orr_gen_style cli_gen_style(const char *schema); /* eg, 0.0.4 or current */
 void cli_nccl_remarks(const cli_context *c, const orr_nccl_report *r);
-/* The error for a name of --software that is none of the presets. */
+/* The error for an unknown --software. */
 orr_code cli_no_software(const char *name, orr_error *err);
 
 /* ---- --hardware ---- */
@@ -120,32 +121,33 @@ orr_code cli_chip_find(const char *name, orr_chip *own, const orr_chip **out, or
 orr_code cli_chip_check(const char *name, orr_error *err);
 orr_code cli_no_chip(const char *name, orr_error *err);
 
-/* --micro-batch: -1 (as 0), or a whole number from 1 on. */
+/* --micro-batch: -1 (same as 0), or an integer of at least 1. */
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);
-/* Nodes follow layers times passes: a slip of the finger is refused before the memory is full. */
+/* The number of nodes is proportional to layers times passes: refuse a mistyped value before memory
+ * runs out. */
 orr_code cli_check_passes(size_t layers, uint64_t passes, orr_error *err);
 
-/* orrery view timeline; and what run --gantt shares with it. */
+/* orrery view timeline, and run --gantt. */
 orr_code cli_print_gantt(const orr_timeline *t, orr_error *err);
 
-/* A drawing that was too large to be laid out (cmd_view.c). */
+/* Note that a drawing was too large for a layout (cmd_view.c). */
 void cli_note_plain(const cli_context *c, const char *path, bool is_plain, bool is_dot);
 
-/* A file that is there whole or not at all: gathered in memory, then written as the library writes
- * files.  "-" is standard output. */
+/* A file that appears whole or not at all: collected in memory, then written by the library.  "-"
+ * is standard output. */
 typedef struct cli_file {
     FILE *f;
     const char *path;
 } cli_file;
 orr_code cli_file_open(const char *path, cli_file *out, orr_error *err);
-/* Written, or forgotten when what came before (code) has failed. */
+/* Write the file, or discard it if code is an error. */
 orr_code cli_file_close(cli_file *file, orr_code code, orr_error *err);
 
-/* Whether a file can be written there: said before the work, which may take hours, not after it. */
+/* Check that a file can be written, before the work rather than hours later. */
 orr_code cli_check_place(const char *path, orr_error *err);
 orr_code cli_check_prefix(const char *path,
-                          orr_error *err); /* of files: may be the name of a directory */
-orr_code cli_check_folder(const char *path, orr_error *err); /* which exists, or is made */
+                          orr_error *err); /* a prefix may be the name of a directory */
+orr_code cli_check_folder(const char *path, orr_error *err); /* exists or can be created */
 
 uint64_t cli_count_nodes(const orr_set *s); /* of all ranks */
 
@@ -153,11 +155,11 @@ uint64_t cli_count_nodes(const orr_set *s); /* of all ranks */
 
 /* By the name of a simulator, v1 or v2; NULL: ours. */
 orr_code cli_gemm_rules(const char *name, const orr_rules_gemm **out, orr_error *err);
-/* One of the five ways to share out layers; another word: fails with `otherwise`. */
+/* One of the five parallelization policies; any other word fails with `otherwise`. */
 orr_code cli_gemm_policy(const char *word, orr_code otherwise, orr_policy *out, orr_error *err);
 
-/* Write the intermediate files into outputs/POLICY/RUN_NAME, which is made when it is not there;
- * shapes: the path of the CSV file, from whose name theirs are made. */
+/* Write the intermediate files into outputs/POLICY/RUN_NAME, creating it if needed; shapes: the
+ * path of the CSV file, from which their names are derived. */
 orr_code cli_gemm_keep(
     const orr_gemm *g, orr_policy policy, const char *run_name, const char *shapes, orr_error *err);
 
@@ -165,7 +167,7 @@ orr_code cli_gemm_keep(
 
 /* By the name of a generation; NULL: ours. */
 orr_code cli_scalesim_rules(const char *name, const orr_rules_systolic **out, orr_error *err);
-/* BASE/RUN_NAME, which is made; without a name of the run that of the table and the dataflow. */
+/* Create BASE/RUN_NAME; without a run name, the name is made of the table and the dataflow. */
 orr_code cli_scalesim_folder(const char *base,
                              const orr_scalesim_config *config,
                              const orr_scalesim_network *net,
@@ -189,38 +191,39 @@ typedef struct cli_json {
     orr_json_writer writer;
 } cli_json;
 
-/* To the standard output; main looks whether it arrived. */
+/* To standard output; main checks for write errors. */
 void cli_print(orr_str text);
 
-/* Members are parted by ", " and keys from values by ": "; cli_json_open_tight has no spaces. */
+/* Separators are ", " and ": "; cli_json_open_tight omits the spaces. */
 orr_json_writer *cli_json_open(cli_json *j, const char *format);
 orr_json_writer *cli_json_open_tight(cli_json *j, const char *format);
 void cli_json_close(cli_json *j);
 
 /* ---- GOAL schedules (goal_load.c) ---- */
 
-/* Read a schedule; what is odd about it is remarked. */
+/* Read a schedule and note its oddities. */
 orr_code cli_goal_read(const cli_context *c, const char *path, orr_goal **out, orr_error *err);
 
 bool cli_is_goal(const char *path); /* by its name or its first bytes */
-/* The same, of what is to be run: standard input and pipes bring schedules, since traces are
- * several files. */
+/* The same for the input of a run: standard input and pipes are schedules, since traces are several
+ * files. */
 bool cli_brings_goal(const char *path);
 
-/* A schedule from GOAL or from traces; of the latter the options system, topology and groups say
- * what becomes of collectives. */
+/* A schedule from GOAL or from traces; for traces the options system, topology and groups determine
+ * how collectives expand. */
 orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_error *err);
 
-/* The files that a schedule comes from, for results; paths lie in the command line. */
+/* The files a schedule is made of, for results; paths point into the command line. */
 enum { CLI_MOST_JOBS = 256, CLI_GOAL_INPUTS = CLI_MOST_JOBS + 5 };
 typedef struct cli_goal_inputs {
     orr_run_source list[CLI_GOAL_INPUTS];
     size_t count;
 } cli_goal_inputs;
-/* The first argument and the jobs beside it, placed as the options job, placement, hosts and seed
- * say.  `inputs`, which may be NULL, must be empty before. */
+/* The first argument and further jobs, placed according to the options job, placement, hosts and
+ * seed.  `inputs`, which may be NULL, must be empty. */
 orr_code cli_goal_jobs(cli_context *c, cli_goal_inputs *inputs, orr_goal **out, orr_error *err);
-/* The same as one set of traces.  *out NULL and no error: *why that cannot be. */
+/* The same as one set of traces.  *out NULL without an error: *why says why they cannot be
+ * combined. */
 orr_code cli_job_traces(cli_context *c, orr_set **out, const char **why, orr_error *err);
 
 /* ---- the HTML page of a run: run --report, report, demo (html_report.c) ---- */
@@ -228,7 +231,7 @@ orr_code cli_job_traces(cli_context *c, orr_set **out, const char **why, orr_err
 /* "auto", "off", "estimate" or "simulate"; the option table has checked the word. */
 orr_what_if cli_what_if_of(const char *word);
 
-/* Add a run that is over, was stopped or has stalled to a report. */
+/* Add a run that has ended, was stopped or has stalled to a report. */
 orr_code cli_report_add(orr_report *page,
                         orr_run *r,
                         const orr_explain_options *opt,
@@ -240,22 +243,22 @@ orr_code cli_report_one(const cli_context *c,
                         const orr_explain_options *opt,
                         const char *path,
                         orr_error *err);
-/* The command as it was given: "orrery run step.orr --system sys.json".  The caller frees it; NULL:
- * out of memory. */
+/* The command line: "orrery run step.orr --system sys.json".  The caller frees it; NULL: out of
+ * memory. */
 char *cli_command_line(const cli_context *c);
 
-/* ---- recorded runs, in whatever form: diff, report, view (timeline_load.c) ---- */
+/* ---- recorded runs in any format: diff, report, view (timeline_load.c) ---- */
 
 typedef enum cli_run_kind {
-    CLI_RUN_OTHER, /* no timeline: traces, as it seems */
+    CLI_RUN_OTHER, /* no timeline: probably traces */
     CLI_RUN_TIMED, /* trace events, a folder of them, an export of Nsight Systems */
     CLI_RUN_LOG    /* a log of issued nodes, in cycles: the command's --frequency */
 } cli_run_kind;
 
-/* What it is shows in what it holds.  *out is NULL for CLI_RUN_OTHER. */
+/* The kind is detected from the content.  *out is NULL for CLI_RUN_OTHER. */
 orr_code cli_timeline_load(
     const cli_context *c, const char *path, cli_run_kind *kind, orr_timeline **out, orr_error *err);
-/* The same for what is known to be a log, or trace events. */
+/* The same for a file known to be a log, or trace events. */
 orr_code cli_timeline_load_log(const cli_context *c,
                                const char *path,
                                orr_timeline **out,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* convert.h - what convert, link and capture share: what OUT means, and captured steps. */
+/* convert.h - shared by convert, link and capture: the type of OUT, and captured steps. */
 #ifndef ORR_CLI_CONVERT_H
 #define ORR_CLI_CONVERT_H
 
@@ -9,7 +9,7 @@
 #include <orrery/lab/pytorch.h>
 #include <orrery/set.h>
 
-/* ---- what OUT means (cmd_convert.c) ---- */
+/* ---- the type of OUT (cmd_convert.c) ---- */
 
 typedef enum cli_form {
     CLI_FORM_PREFIX,
@@ -20,11 +20,11 @@ typedef enum cli_form {
     CLI_FORM_SET
 } cli_form;
 
-/* OUT, and where in it the number of a rank goes. */
+/* OUT, and where the rank is inserted. */
 typedef struct cli_target {
     const char *path;
     cli_form form;
-    size_t stem; /* length without the ending */
+    size_t stem; /* length without the extension */
 } cli_target;
 
 /* "5 (parent 9), 7 (parent 7) and 3 more"; the first ORR_PYTORCH_SHOWN are known
@@ -34,14 +34,14 @@ const char *cli_nodes_text(const orr_pytorch_later *nodes,
                            uint64_t count,
                            char out[CLI_NODES_ROOM]);
 
-/* --host-scale FACTOR|auto, as orr_pytorch_options has it; and what came of it, for one rank or
- * several (cmd_convert.c). */
+/* --host-scale FACTOR|auto as in orr_pytorch_options; and the factors applied, over one or more
+ * ranks (cmd_convert.c). */
 #define CLI_HOST_SCALE_HELP                                                                        \
     "multiply host times by FACTOR; auto: by an estimate that undoes the profiler's overhead; 1: " \
     "keep them"
 orr_code cli_host_scale(const cli_context *c, double *out, orr_error *err);
 typedef struct cli_host_range {
-    orr_pytorch_host of; /* scale and low: the least of all ranks */
+    orr_pytorch_host of; /* scale and low: the minimum over ranks */
     double most;         /* the largest scale */
     uint32_t ranks;
 } cli_host_range;
@@ -56,14 +56,14 @@ typedef void cli_more_json(orr_json_writer *w, const void *data);
 
 /* ---- captured steps (cmd_convert.c) ---- */
 
-/* Where a captured step comes from. */
+/* How to get a captured step. */
 typedef struct cli_fx_source {
     /* Reads c->args[1]. */
     orr_code (*read)(const cli_context *c, void *data, orr_fx **out, orr_error *err);
-    cli_more_json *put; /* what it has to say in JSON; may be NULL */
+    cli_more_json *put; /* adds its JSON members; may be NULL */
     void *data;
 } cli_fx_source;
-/* All of a kind that begins with a captured step: to traces, to files, to a report. */
+/* Everything for a kind based on a captured step: traces, files, report. */
 orr_code cli_fx_run(cli_context *c, const cli_fx_source *from, orr_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_goal.c - orrery gen goal: schedules of communication patterns as GOAL; and schedgen by its
- * old name.
+/* gen_goal.c - orrery gen goal: GOAL schedules of communication patterns; and schedgen by its old
+ * name.
  *
- * Both have the options of SchedGen under the names users know from it; the old name has its talk
- * too (goal.md 4). */
+ * Both have the options of SchedGen under their original names; the old name also prints its
+ * messages (goal.md 4). */
 #include "gen_goal.h"
 #include "base/text/text.h"
 #include "command.h"
@@ -52,7 +52,7 @@ static const cli_example examples[] = {
 
 /* ---- options to values ---- */
 
-/* Whole, with a sign if need be. */
+/* An integer, possibly signed. */
 static orr_code read_number(const cli_context *c, const char *name, int64_t *out, orr_error *err)
 {
     const char *text = cli_text(c, name);
@@ -79,7 +79,7 @@ static orr_code read_bare(const char *name, const char *text, uint64_t *out, orr
     return ORR_OK;
 }
 
-/* Bytes, as SchedGen takes them, or with a unit. */
+/* A number of bytes, as in SchedGen, or a size with a unit. */
 static orr_code read_size(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
 {
     const char *text = cli_text(c, name);
@@ -89,7 +89,7 @@ static orr_code read_size(const cli_context *c, const char *name, uint64_t *out,
     return code ? orr_because(err, code, "--%s", name) : ORR_OK;
 }
 
-/* Nanoseconds, as SchedGen takes them, or with a unit; 0 when not given. */
+/* A number of nanoseconds, as in SchedGen, or a time with a unit; 0 if not given. */
 static orr_code read_time(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
 {
     const char *text = cli_text(c, name);
@@ -116,7 +116,7 @@ static orr_code read_gap(const cli_context *c, orr_schedgen_options *opt, orr_er
     return read_time(c, "rpl-dep-cmp", &opt->gap_ns, err);
 }
 
-/* --compat; with --no-compat, which the old name has, ours. */
+/* --compat; --no-compat, an option of the old name, selects our rules. */
 static orr_code read_rules(const cli_context *c, const orr_rules_schedgen **out, orr_error *err)
 {
     const bool is_ours = c->command->now && cli_flag(c, "no-compat");
@@ -196,7 +196,7 @@ orr_code cli_mpi_options(const cli_context *c, orr_mpi_trace_options *opt, orr_e
     return code ? code : read_time(c, "nb-poll", &opt->poll_ns, err);
 }
 
-/* Odd things, each once with how often. */
+/* Note each kind of oddity once, with its count. */
 static void remark(const cli_context *c, const orr_mpi_trace_remarks *m)
 {
     if (m->sub_communicators)
@@ -242,7 +242,7 @@ orr_code cli_mpi_write(const cli_context *c,
 
 /* ---- the list ---- */
 
-/* Options by what they are for. */
+/* Options by purpose. */
 typedef struct knob {
     const char *option;
     uint32_t bit;
@@ -257,7 +257,7 @@ static const knob knobs[] = {
 
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
-/* SchedGen lets them pass, and so must its scripts; but it may be a slip. */
+/* SchedGen ignores them, and scripts rely on that; but it may be a mistake. */
 static void note_unused(const cli_context *c, const orr_schedgen_pattern *p)
 {
     for (size_t i = 0; i < KNOBS; i++) {

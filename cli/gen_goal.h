@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_goal.h - what orrery gen goal and schedgen, the old name, share: options and how they are
- * read. */
+/* gen_goal.h - shared by orrery gen goal and the old name schedgen: options and their parsing. */
 #ifndef ORR_CLI_GEN_GOAL_H
 #define ORR_CLI_GEN_GOAL_H
 
@@ -11,7 +10,8 @@
 
 enum { CLI_RANKS_MAX = INT32_MAX };
 
-/* Numbers that may be negative or have a unit are read by read_number, read_size and read_time. */
+/* Numbers that may be negative or have a unit are parsed by read_number, read_size and
+ * read_time. */
 #define CLI_PATTERN_ROWS                                                                           \
     {"datasize", 'd', "BYTES", "size of a message, or of all the data, as 4096 or 4KiB",           \
      .fallback = "1"},                                                                             \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gen_topology.c - orrery gen topology: networks of well-known shapes as files, and one kind of
- * file as another.
+/* gen_topology.c - orrery gen topology: write networks of well-known shapes, and convert between
+ * file formats.
  *
  * The shapes are those of the key "generate" of a topology file (docs/format/topology.md); the
- * options here are its keys under the names of the trade.  They are put together to such a file,
- * which the library reads. */
+ * options here are its keys under the usual names.  They are assembled into such a file, which the
+ * library reads. */
 #include "base/text/text.h"
 #include "command.h"
 
@@ -42,7 +42,7 @@ static const struct {
 
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* Options that become keys; `needed`: shapes that cannot do without, `taken`: that look at it. */
+/* Options that become keys; `needed`: shapes that require it, `taken`: shapes that use it. */
 static const struct {
     const char *option, *key;
     unsigned taken, needed;
@@ -268,7 +268,7 @@ static const char *format_name(orr_topology_format format)
     return names[format];
 }
 
-/* What the file cannot say. */
+/* Note what the format cannot express. */
 static void remark(const cli_context *c, const orr_topology_figures *g, orr_topology_format format)
 {
     if (g->reached + 1 < g->ranks)

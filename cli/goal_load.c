@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* goal_load.c - schedules from whatever there is: GOAL as it stands, traces through the planner of
- * collectives, several jobs placed on one machine. */
+/* goal_load.c - schedules from any input: GOAL unchanged, traces with collectives expanded, several
+ * jobs placed on one machine. */
 #include "command.h"
 
 #include <orrery/set.h>
@@ -26,7 +26,7 @@ static void note_no_time(const cli_context *c, orr_run *r, const orr_set *set)
                     "times their kernels\n");
 }
 
-/* Let the traces run, and take down what they send. */
+/* Run the traces and record the messages they send. */
 static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_error *err)
 {
     orr_run_config config = {.size = sizeof config,
@@ -47,7 +47,7 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
     orr_code code = cli_chip_check(config.hardware, err);
     if (!code && (cli_text_if(c, "max-time") || cli_text_if(c, "max-memory")))
         code = cli_limits(c, &config, err);
-    config.max_events = 0; /* those of the schedule count */
+    config.max_events = 0; /* the limit applies to the run of the schedule */
     if (!code)
         code = orr_run_create(&config, &r, err);
     if (!code)
@@ -64,7 +64,7 @@ static orr_code plan(cli_context *c, const orr_set *set, orr_goal **out, orr_err
     return code;
 }
 
-/* By its name, or by its first bytes. */
+/* By its extension or its first bytes. */
 bool cli_is_goal(const char *path)
 {
     static const char *const endings[] = {".goal", ".goal.gz", ".goal.zst",
@@ -107,9 +107,9 @@ orr_code cli_goal_load(cli_context *c, const char *path, orr_goal **out, orr_err
 typedef struct job_list {
     orr_goal *jobs[CLI_MOST_JOBS]; /* as schedules, */
     orr_set *sets[CLI_MOST_JOBS];  /* or as traces */
-    const char *why;               /* one of them cannot be moved as traces; NULL: all can */
+    const char *why;               /* why one of them cannot stay traces; NULL: all can */
     size_t count;
-    bool has_traces; /* of which system, network, memory and groups make a schedule */
+    bool has_traces; /* some are traces: system, network, memory and groups are inputs */
     cli_goal_inputs *inputs;
 } job_list;
 
@@ -126,7 +126,7 @@ static void add_option(const cli_context *c, job_list *l, const char *role, cons
     add_input(l, role, (orr_str){path, path ? strlen(path) : 0});
 }
 
-/* `name` is the path where it lies in the command line. */
+/* `name` is the path, pointing into the command line. */
 static orr_code load_job(
     cli_context *c, job_list *l, const char *path, orr_str name, orr_error *err)
 {
@@ -235,7 +235,7 @@ static orr_code load_set(
 orr_code cli_job_traces(cli_context *c, orr_set **out, const char **why, orr_error *err)
 {
     orr_goal_machine m;
-    /* Groups of a file are those of one job. */
+    /* A group file describes one job. */
     job_list l = {.why = cli_given(c, "groups") ? "--groups belongs to one job" : NULL};
     *out = NULL;
     orr_code code = machine_wanted(c, &m, err);

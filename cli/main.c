@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - from argv to an exit status.
  *
- * Which table: an old program name (argv[0]) has its own, else the first argument names the
- * command. Exit: 0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 system; 70 our bug; 128 + n
- * stopped by signal n (130 interrupted).  This file is the only one that turns a code into a
- * status. Signals: a stop ends at once and quietly, SIGPIPE too (`orrery ... | head`).  The library
- * writes into files without a name until they are complete, so nothing is left to take away. */
+ * Option table: an old program name (argv[0]) has its own, else the first argument names the
+ * command.  Exit: 0 success; 1 the answer is no; 2 usage; 3 bad input; 4 system; 70 our bug; 128 +
+ * n stopped by signal n (130 interrupted).  This file is the only one that turns a code into a
+ * status.  Signals: a stop ends at once and quietly, SIGPIPE too (`orrery ...  | head`).  The
+ * library writes to unnamed files until they are complete, so there is nothing to clean up. */
 #include "command.h"
 
 #include <orrery/lab/folders.h>
@@ -29,7 +29,7 @@ static void catch_signals(void)
     static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
         struct sigaction old, new = {.sa_handler = stop};
-        /* Whoever started us with a signal ignored (nohup) meant it. */
+        /* Signals ignored at start (nohup) stay ignored. */
         if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(caught[i], &new, NULL);
     }
@@ -56,7 +56,7 @@ static int exit_status(const cli_context *c, orr_code code)
     return EXIT_BUG;
 }
 
-/* What was printed must have arrived: a full disk behind `> file` is an error like any other. */
+/* Check that the output was written: a full disk behind `> file` is an error. */
 static orr_code flush_stdout(orr_error *err)
 {
     const bool had_error = ferror(stdout) != 0;
@@ -85,8 +85,8 @@ static int finish(cli_context *c, orr_code code, orr_error *err)
     return exit_status(c, code);
 }
 
-/* Each path in a word of the user: a list of files, FILE:4, KEY=FILE, keys and values in one
- * word. */
+/* Allow the folder of each path in a word: a list of files, FILE:4, KEY=FILE, keys and values in
+ * one word. */
 static orr_code name_folders_of(const char *word, orr_error *err)
 {
     char part[PATH_MAX];
@@ -103,7 +103,7 @@ static orr_code name_folders_of(const char *word, orr_error *err)
     return code;
 }
 
-/* What inputs may name lies in folders that the command line names (orrery/lab/folders.h). */
+/* Inputs may only name files in folders that the command line names (orrery/lab/folders.h). */
 static orr_code name_folders(const cli_context *c, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -142,7 +142,7 @@ static int unknown_command(cli_context *c, const char *name)
     return finish(c, ORR_EUSAGE, &err);
 }
 
-/* Takes a word out of the options, if it is among them. */
+/* Removes a word from the options, if present. */
 static bool take_out(int *argc, char **argv, const char *word)
 {
     for (int i = 0; i < *argc && strcmp(argv[i], "--") != 0; i++) {
@@ -155,7 +155,7 @@ static bool take_out(int *argc, char **argv, const char *word)
     return false;
 }
 
-/* "orrery version", "orrery run --version": what people try before --version. */
+/* "orrery version", "orrery run --version": accepted like --version. */
 static bool asks_version(const cli_context *c)
 {
     if (c->arg_count == 1)
@@ -180,7 +180,7 @@ static int run_program(int argc, char **argv)
         return finish(&c, ORR_OK, &err);
     }
     if (c.arg_count == 0) {
-        cli_help_overview(stderr); /* a forgotten command is a mistake: a script must notice */
+        cli_help_overview(stderr); /* a missing command is an error that scripts must notice */
         return EXIT_USAGE;
     }
     cli_context sub = {.command = cli_command_find(c.args[0]), .quiet = c.quiet, .color = c.color};

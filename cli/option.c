@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* option.c - reads a command line by the command's table.
+/* option.c - parses a command line according to the command's table.
  *
  * Understood: --name value, --name=value, -n value, -nvalue, -qn value; for some old names
  * -name=value; "--" ends the options, "-" is an argument (stdin or stdout).  Options and arguments
- * may be mixed.  A value given twice: the last one counts. Invariant: arguments found so far are
- * argv[0..arg_count), always at or before the place being read, so moving them to the front needs
- * no memory. Why a value that is itself an option's name is refused: "--output --json" is a
- * forgotten value far more often than a file called "--json", which can still be said with "=". */
+ * may be mixed.  A value given twice: the last one counts.  Invariant: arguments found so far are
+ * argv[0..arg_count), always at or before the current position, so moving them to the front needs
+ * no memory.  A value that is itself the name of an option is refused, because "--output --json"
+ * most likely lacks a value; "--output=--json" is possible. */
 #include "command.h"
 
 #include <orrery/lab/folders.h>
@@ -19,9 +19,9 @@
 
 /* "did you mean": the candidate with the fewest typing mistakes between it and what was typed.
  *
- * A mistake is a letter too many, too few, wrong, or two neighbours swapped (the restricted
- * Damerau-Levenshtein distance).  A candidate is near when at most a third of its letters are
- * wrong, or when what was typed is its beginning.  Ties: the candidate that came first. */
+ * A mistake is an insertion, a deletion, a substitution or a swap of neighbours (the restricted
+ * Damerau-Levenshtein distance).  A candidate is near if at most a third of its letters are wrong,
+ * or if the typed word is its prefix.  Ties: the first candidate. */
 
 enum { NAME_MAX_LEN = 48, FAR_AWAY = 1000 };
 
@@ -79,19 +79,19 @@ const cli_option cli_common[] = {
     {0},
 };
 
-/* The old programs opened what their inputs named; they have no use for the first row. */
+/* The old programs open any file that their inputs name; the first row does not apply to them. */
 const cli_option *cli_common_of(const cli_command *command)
 {
     return command->now ? cli_common + 1 : cli_common;
 }
 
-/* What is being read, and how far. */
+/* State of the parser. */
 typedef struct reader {
     cli_context *c;
     int argc, at;
     char **argv;
-    const char *implied;               /* the option before this word, when it was given no value */
-    const char *parted, *parted_value; /* such an option, and the argument behind it */
+    const char *implied;               /* the option before this word, if it has no value */
+    const char *parted, *parted_value; /* such an option, and the argument after it */
     orr_error *err;
 } reader;
 
@@ -171,8 +171,7 @@ static const cli_option *find_exact(const cli_option *table, const char *name, s
     return NULL;
 }
 
-/* Words may be joined by underscores where the table has dashes, and the other way: old programs do
- * so. */
+/* Underscores and dashes are equivalent, as some old programs use underscores. */
 static bool is_spelled(const char *a, const char *b, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -205,7 +204,7 @@ static const cli_option *find_letter(const cli_context *c, char letter)
     return NULL;
 }
 
-/* Old programs accepted any beginning of a long option that fits only one. */
+/* Old programs accept unique prefixes of long options. */
 static const cli_option *find_unique_start(const cli_option *table,
                                            const char *name,
                                            size_t len,
@@ -277,8 +276,8 @@ static orr_code store_common(cli_context *c, const cli_option *o, const char *va
     return ORR_OK;
 }
 
-/* No file, number, name or list is written as nothing; a text may be, and so is a value that may be
- * left out (--flows).  Old programs took what they took. */
+/* An empty value is never a file, number, name or list; it may be a text or an optional value
+ * (--flows).  Old programs keep their behaviour. */
 static bool may_be_empty(const cli_command *c, const cli_option *o)
 {
     return c->now || !o->arg || o->implied || strcmp(o->arg, "TEXT") == 0 ||
@@ -306,7 +305,7 @@ static orr_code store(reader *r, const cli_option *o, const char *value)
     return code;
 }
 
-/* The value of an option that stands in the next word. */
+/* The value of an option, from the next word. */
 static orr_code next_value(reader *r, const cli_option *o, const char **out)
 {
     const char *word = r->at < r->argc ? r->argv[r->at] : NULL;
@@ -327,7 +326,7 @@ static orr_code read_long(reader *r, const char *word)
     const char *value = word[len] ? word + len + 1 : NULL;
     if (!o && r->c->command->ignores_unknown) {
         if (!value && r->at < r->argc && r->argv[r->at][0] != '-')
-            r->at++; /* its value, as it seems */
+            r->at++; /* probably its value */
         return ORR_OK;
     }
     if (!o)
@@ -375,7 +374,7 @@ static void argument_range(const cli_argument *a, int *min, int *max)
     }
 }
 
-/* The length of P in P.N.et; 0: it is not the file of one rank. */
+/* The length of P in P.N.et; 0: not the file of one rank. */
 static size_t rank_prefix(const char *path)
 {
     size_t n = strlen(path);
@@ -387,7 +386,7 @@ static size_t rank_prefix(const char *path)
     return n > 1 && n < end && path[n - 1] == '.' ? n - 1 : 0;
 }
 
-/* What was probably meant by one argument more. */
+/* The error for an extra argument, with what was probably meant. */
 static orr_code fail_extra(const reader *r, int max, orr_error *err)
 {
     const cli_context *c = r->c;
@@ -435,7 +434,7 @@ static orr_code check_required(const cli_context *c, orr_error *err)
 
 /* ---- outputs ---- */
 
-/* The file that a path names, or would name: that of its folder and its last part. */
+/* Identifies a file, existing or not, by its folder and the last part of its path. */
 static bool find_place(const char *path, struct stat *st, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -469,7 +468,7 @@ static bool is_rank_of(const char *path, const char *prefix)
     return strcmp(at + strspn(at, "0123456789"), ".et") == 0;
 }
 
-/* Does one of these comma-separated words name the file? */
+/* Does one of the comma-separated words name the file? */
 static bool names_file(const char *words, const char *path)
 {
     char word[4096];
@@ -491,7 +490,7 @@ static const char *value_of(const cli_context *c, const cli_option *o)
     return given ? given : o->fallback;
 }
 
-/* By what its value is called. */
+/* Is the value of the option a file, judging by its placeholder? */
 static bool takes_files(const cli_option *o)
 {
     return o->arg && o->kind != CLI_COUNT &&
@@ -506,7 +505,7 @@ static bool may_be_in_place(const cli_context *c)
            (with && (!*with || (c->arg_count && strcmp(c->args[0], with) == 0)));
 }
 
-/* Nothing is written over what is read, or over another output. */
+/* Refuse outputs that would overwrite an input or another output. */
 static orr_code check_same(const cli_context *c, const cli_option *out, orr_error *err)
 {
     const char *path = value_of(c, out);
@@ -520,7 +519,7 @@ static orr_code check_same(const cli_context *c, const cli_option *out, orr_erro
     }
     for (int i = 0; i < count && !c->given; i++) {
         struct stat st;
-        /* A pattern or a model is a name, not a file that is read, if there is no such file. */
+        /* If no such file exists, the argument is the name of a pattern or a model. */
         const bool is_name = stat(path, &st) && stat(c->args[i], &st);
         if (!is_name && names_file(c->args[i], path))
             return cli_misuse(err, "--%s %s: same file as %s", out->name, path,
@@ -576,8 +575,7 @@ static orr_code read_word(reader *r, char *word)
 orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
 {
     reader r = {.c = c, .argc = argc, .argv = argv, .err = err};
-    /* Options of the program stand before the command's name; what follows belongs to the
-     * command. */
+    /* Options of the program precede the command's name; what follows belongs to the command. */
     const bool stops_early = c->command == &cli_program || c->command->keeps_rest;
     c->args = argv;
     c->arg_count = 0;
@@ -601,8 +599,8 @@ orr_code cli_parse(cli_context *c, int argc, char **argv, orr_error *err)
     return code ? code : check_outputs(c, err);
 }
 
-/* The row of a name the command's own code asks for; -1 cannot happen once the command was run in a
- * test. */
+/* The row of a name that the command's code uses; -1 would be a bug, which any test of the command
+ * finds. */
 static int row_of(const cli_context *c, const char *name)
 {
     const cli_option *o = find_exact(c->command->options, name, strlen(name));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.c - a program for the build, not installed: prints what is made from the command tables.
+/* tables.c - a build-time program, not installed: prints files generated from the command tables.
  *
  *     orrery_tables commands             the names of all commands, one a line
  *     orrery_tables old-names            the old program names that work
@@ -24,11 +24,10 @@
 
 /* Completion for bash, zsh and fish: commands, options, words to choose from, files.
  *
- * Each shell gets a static script: completing starts no program, so it is instant and safe to run
- * anywhere. */
+ * Each shell gets a static script: completion starts no program, so it is instant and safe. */
 
-/* Text inside '...' of a shell: a quote ends it, is written, and begins it anew; `special` gets a
- * backslash. */
+/* Text for '...' in a shell: a quote closes the string, is escaped, and reopens it; characters of
+ * `special` get a backslash. */
 static void print_quoted(const char *text, const char *quote, const char *special)
 {
     for (; *text; text++) {
@@ -49,7 +48,7 @@ static void print_choices(const char *choices)
         printf("%s%.*s", i ? " " : "", (int)len, word);
 }
 
-/* Built-in names that an argument or an option's value may be, each behind a blank. */
+/* Built-in names that an argument or an option's value may take, each after a space. */
 static void print_known(const cli_command *c, const char *value)
 {
     size_t count = 0;
@@ -121,7 +120,7 @@ static void for_all(void (*print)(const cli_command *c))
         print(old);
 }
 
-/* Those of two words too, before the one they begin with. */
+/* Two-word commands too, before the command they begin with. */
 static void for_all_deep(void (*print)(const cli_command *c))
 {
     for (const cli_command *const *c = cli_commands; *c; c++) {
@@ -131,14 +130,14 @@ static void for_all_deep(void (*print)(const cli_command *c))
     for_all(print);
 }
 
-/* The second words of a command, each behind a blank. */
+/* The second words of a command, each after a space. */
 static void print_second_words(const cli_command *c)
 {
     for (const cli_command *const *d = c->deeper; d && *d; d++)
         printf(" %s", (*d)->name + strlen(c->name) + 1);
 }
 
-/* A shell's pattern for all commands of two words; one that never fits when there are none. */
+/* A shell pattern that matches all two-word commands; one that never matches if there are none. */
 static void print_two_words(void)
 {
     printf("'-'");
@@ -349,7 +348,7 @@ static void fish_option(const cli_command *c,
     puts("'");
 }
 
-/* word: by which the command is told from others, its last one. */
+/* word: the last word of the command, which identifies it. */
 static void fish_arguments(const cli_command *c, const char *word)
 {
     for (const cli_argument *a = c->arguments; a && a->name; a++) {
@@ -361,7 +360,7 @@ static void fish_arguments(const cli_command *c, const char *word)
     }
 }
 
-/* The second word of a command, and its options behind it. */
+/* The second word of a command, followed by its options. */
 static void fish_deeper(const cli_command *c)
 {
     for (const cli_command *const *d = c->deeper; d && *d; d++) {
@@ -404,7 +403,8 @@ static int tables_fish(void)
     return 0;
 }
 
-/* Man pages: a hand-written template in which lines of one @WORD@ are filled from the tables.
+/* Man pages: a hand-written template in which a line with one @WORD@ is replaced by text from the
+ * tables.
  *
  * The page is in mdoc(7).  Words, each alone on its line:
  *     @NAME@       title, NAME and SYNOPSIS of the command; DESCRIPTION begins with the table's text
@@ -430,7 +430,7 @@ static void print_text(const char *text)
     }
 }
 
-/* mdoc wants each sentence on a line of its own. */
+/* In mdoc each sentence is on its own line. */
 static void print_paragraphs(const char *text)
 {
     char line[4096];
@@ -518,7 +518,7 @@ static void print_synopsis(const cli_command *command)
     }
 }
 
-/* The page of "gen goal" is called orrery-gen-goal. */
+/* The page of "gen goal" is orrery-gen-goal. */
 static void print_page_name(const cli_command *command, int (*as)(int))
 {
     for (const char *s = command->name; *s; s++)
@@ -552,7 +552,7 @@ static void print_examples(const cli_command *command)
     puts(".Xr orrery 1 .");
     puts(".Sh EXAMPLES");
     for (const cli_example *e = command->examples; e && e->line; e++) {
-        const bool goes_on = e[1].line && !*e[1].what; /* the next line belongs to this one */
+        const bool goes_on = e[1].line && !*e[1].what; /* the next example continues this one */
         if (*e->what) {
             print_text(e->what);
             putchar('\n');
@@ -614,7 +614,7 @@ static bool print_word(const char *word, const cli_command *command)
     return true;
 }
 
-/* "gen" or "gen-goal"; NULL: the page is of no command. */
+/* "gen" or "gen-goal"; NULL: the page belongs to no command. */
 static const cli_command *find_page(const char *name)
 {
     char first[64];
@@ -628,7 +628,7 @@ static const cli_command *find_page(const char *name)
     return command ? cli_command_deeper(command, name + n + 1) : NULL;
 }
 
-/* A line of a template; docs/ is where the documents will be. */
+/* A line of a template; docs/ becomes the installed folder. */
 static void print_line(const char *line, const char *docs)
 {
     for (const char *at; (at = strstr(line, "docs/")) != NULL; line = at + strlen("docs/"))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_load.c - recorded runs: trace events, a folder with a file for each rank, an export of
+/* timeline_load.c - read recorded runs: trace events, a folder with one file per rank, an export of
  * Nsight Systems, a log of issued nodes. */
 #include "base/text/text.h"
 #include "command.h"
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* An SQLite file says so in its first bytes.  A pipe is not looked into: SQLite could not read
- * it. */
+/* SQLite files are recognised by their first bytes.  Pipes are not examined, since SQLite cannot
+ * read them. */
 static bool is_nsys(const char *path)
 {
     static const char magic[] = "SQLite format 3";
@@ -33,7 +33,7 @@ static bool is_nsys(const char *path)
 
 enum { MOST_MHZ = 1000000000 };
 
-/* "1.5GHz", or a number of MHz as the old program has it. */
+/* "1.5GHz", or a number of MHz, as in the old program. */
 static orr_code parse_frequency(const char *text, uint64_t *hz, orr_error *err)
 {
     char *end;
@@ -97,7 +97,7 @@ static void names_fini(names *n)
     free(n->list);
 }
 
-/* Numbers in names count as numbers: rank10 comes after rank9. */
+/* Numbers in names are compared as numbers: rank10 comes after rank9. */
 static names timelines_in(const char *folder)
 {
     names n = {0};
@@ -125,7 +125,7 @@ static orr_code read_folder(const char *folder, const names *n, orr_timeline **o
     return code;
 }
 
-/* ---- which of them ---- */
+/* ---- detecting the kind ---- */
 
 orr_code cli_timeline_load_events(const char *path, orr_timeline **out, orr_error *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old.h - the old programs, one table each; those of a room that is not built are not defined. */
+/* old.h - the old programs, one table each; those of parts of src/compat that are not built are not
+ * defined. */
 #ifndef ORR_CLI_OLD_H
 #define ORR_CLI_OLD_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware, its aware twin, AstraSimNetwork and
+/* old_astra_sim.c - AstraSim_Analytical_Congestion_Unaware and _Aware, AstraSimNetwork and
  * AstraSim_HTSim, and the analytical ones under their first names: orrery run with the old options,
- * the old output and the old rules. */
+ * output and rules. */
 #include "old.h"
 
 #include "command.h"
@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 
 /* clang-format off */
-/* Rows that all three programs have. */
+/* Options of all three programs. */
 #define GROUPS_LOGS_AND_QUEUES \
     {"comm-group-configuration", 0, "FILE", "communicator groups (JSON)", .fallback = "empty"}, \
     {"logging-configuration", 0, "FILE", "loggers and where their lines go (TOML)", .fallback = "empty"}, \
@@ -48,7 +48,7 @@ static const cli_option analytical_options[] = {
 };
 
 /* Before 2023 a workload was a table of layers, and there was no remote memory.  Of the statistics
- * files the one that its tutorials read is written. */
+ * files only the one that its tutorials read is written. */
 static const cli_option early_options[] = {
     {"workload-configuration", 0, "FILE", "a table of layers, or a prefix of traces",
      .required = true},
@@ -68,7 +68,7 @@ static const cli_option early_options[] = {
     {0},
 };
 
-/* What follows --htsim_opts has one dash. */
+/* Options after --htsim_opts have one dash. */
 static const cli_option htsim_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et", .required = true},
     {"system-configuration", 0, "FILE", "system file (JSON)", .required = true},
@@ -85,7 +85,7 @@ static const cli_option htsim_options[] = {
     {0},
 };
 
-/* Without a workload the flows of the configuration are run, so less is required. */
+/* Without a workload the flows of the configuration are run, so fewer options are required. */
 static const cli_option packet_options[] = {
     {"workload-configuration", 0, "PREFIX", "traces: PREFIX.<rank>.et; without: flows"},
     {"system-configuration", 0, "FILE", "system file (JSON)"},
@@ -113,7 +113,7 @@ static orr_code write_logs(orr_run *r, const char *folder, orr_error *err)
     return code ? code : orr_run_write(r, "log-sinks", NULL, err);
 }
 
-/* The outcome of the run, even of one that stalled: the ranks that finished are known. */
+/* Write the results, even of a stalled run: the ranks that finished are known. */
 static orr_code write_old(orr_run *r, const char *folder, orr_error *err)
 {
     orr_code code = orr_run_write(r, "console-log", "-", err);
@@ -127,13 +127,13 @@ static orr_code parse_scale(const cli_context *c, const char *name, double *out,
     const char *text = cli_text(c, name);
     char *end;
     const double scale = strtod(text, &end);
-    *out = scale > 0 ? scale : -1; /* 0 would be what is not given */
+    *out = scale > 0 ? scale : -1; /* 0 would mean: not given */
     if (*text && !*end && scale - scale == 0 && scale >= 0)
         return ORR_OK;
     return cli_misuse(err, "--%s: \"%s\" is not a number from 0 on", name, text);
 }
 
-/* What the old program says before it runs (packet-network.md 2). */
+/* What the old program prints before the run (packet-network.md 2). */
 static void print_packet_head(orr_run *r)
 {
     orr_packet_figures g;
@@ -144,7 +144,7 @@ static void print_packet_head(orr_run *r)
         printf("%u,", orr_run_dimension_at(r, k)->ranks);
     printf("\nQP is enabled\nmaxRtt=%" PRIu64 " maxBdp=%" PRIu64 "\n", g.max_rtt_ns,
            g.max_bdp_bytes);
-    fflush(stdout); /* the rest goes past stdio */
+    fflush(stdout); /* the rest bypasses stdio */
 }
 
 static orr_code find_rules(const char *name, const struct orr_rules_run **out, orr_error *err)
@@ -155,13 +155,13 @@ static orr_code find_rules(const char *name, const struct orr_rules_run **out, o
     return code;
 }
 
-/* What one of the programs does differently. */
+/* Differences between the programs. */
 typedef struct variant {
     const char *network;
-    const orr_set *set;                    /* the traces, when they are made and not read */
-    const char *topology, *logical, *keys; /* with a topology the rules are ours */
+    const orr_set *set;                    /* traces that were made, not read; else NULL */
+    const char *topology, *logical, *keys; /* with a topology, our rules apply */
     const char *rules;                     /* of the analytical networks; NULL: --compat */
-    /* What is written at the end; NULL: nothing more. */
+    /* Writes further files at the end; NULL: none. */
     orr_code (*finish)(const cli_context *c, const orr_set *set, orr_run *r, orr_error *err);
 } variant;
 
@@ -182,7 +182,7 @@ static orr_code run_variant(cli_context *c, const variant *v, orr_error *err)
         .packet_keys = v->keys,
         .memory = cli_text(c, "remote-memory-configuration"),
         .groups =
-            strstr(groups, "empty") ? NULL : groups, /* as the reference has it (astra-sim.md 1) */
+            strstr(groups, "empty") ? NULL : groups, /* as in the reference (astra-sim.md 1) */
         .logging = strcmp(logging, "empty") == 0 ? NULL : logging,
         .network = network,
         .queues_per_dim = (uint32_t)cli_count(c, "num-queues-per-dim"),
@@ -204,7 +204,8 @@ static orr_code run_variant(cli_context *c, const variant *v, orr_error *err)
     if (r && is_packet)
         print_packet_head(r);
     if (r && code)
-        (void)!write_old(r, cli_text(c, "logging-folder"), &second); /* the first error counts */
+        (void)!write_old(r, cli_text(c, "logging-folder"), &second); /* the first error is
+                                                                      * reported */
     else if (r)
         code = write_old(r, cli_text(c, "logging-folder"), err);
     if (r && !code && v->finish)
@@ -229,7 +230,8 @@ static orr_code run_astra_aware(cli_context *c, orr_error *err)
     return run_astra(c, "aware", err);
 }
 
-/* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim had it. */
+/* Without a workload it runs the flows of FLOW_FILE, as the program did before ASTRA-sim adopted
+ * it. */
 static orr_code run_astra_packet(cli_context *c, orr_error *err)
 {
     orr_run_config config = {
@@ -261,14 +263,14 @@ static bool is_table_of_layers(const char *path)
     return n > 4 && strcmp(path + n - 4, ".txt") == 0;
 }
 
-/* In single precision, as the program had them. */
+/* In single precision, as in the program. */
 static uint64_t scaled(uint64_t v, double scale)
 {
     const float product = (float)v * (float)scale;
     return product >= 9.2e18F ? INT64_MAX : (uint64_t)product;
 }
 
-/* The same table, times and sizes multiplied. */
+/* The same table with times and sizes scaled. */
 static orr_code scale_layers(const cli_context *c, orr_layers **t, orr_error *err)
 {
     double compute, comm;
@@ -294,7 +296,7 @@ static orr_code scale_layers(const cli_context *c, orr_layers **t, orr_error *er
     return code;
 }
 
-/* The traces of a table of layers on the network of the file. */
+/* The traces of a table of layers for the network in the file. */
 static orr_code make_layers(cli_context *c, orr_set **out, orr_error *err)
 {
     orr_net_config net;
@@ -317,10 +319,10 @@ static orr_code make_layers(cli_context *c, orr_set **out, orr_error *err)
     return code;
 }
 
-/* tutorial_result.csv: a run with --stat-row 0 begins it, later ones fill in their rows. */
+/* tutorial_result.csv: a run with --stat-row 0 creates it, later ones add their rows. */
 enum { STAT_COLUMNS = 5, LINE_ROOM = 4096 };
 
-/* How long a rank computes by the table; putting results in their place is not computing. */
+/* Compute time of a rank according to the table; its _UPDATE nodes do not count. */
 static double computing_us(const orr_trace *t)
 {
     const orr_columns *n = orr_trace_columns(t);
@@ -356,7 +358,7 @@ static void print_empty_row(FILE *to)
     fputc('\n', to);
 }
 
-/* Rows of the file as it is, NULL: none yet; the own one is replaced. */
+/* Copy the rows of the existing file (NULL: none) and replace this run's row. */
 static void print_results(
     const cli_context *c, const orr_set *set, orr_run *r, FILE *before, FILE *to)
 {
@@ -408,7 +410,7 @@ static orr_code run_early(cli_context *c, const char *network, orr_error *err)
     if (is_table_of_layers(cli_text(c, "workload-configuration")))
         code = make_layers(c, &set, err);
     v.set = set;
-    if (set) /* times of a table are nanoseconds (astra-sim.md 13) */
+    if (set) /* times in a table are nanoseconds (astra-sim.md 13) */
         v.rules = "astra1";
     if (!code)
         code = run_variant(c, &v, err);
@@ -428,7 +430,7 @@ static orr_code run_early_aware(cli_context *c, orr_error *err)
 
 /* ---- htsim ---- */
 
-/* As the sample configurations have it, except for the congestion control: NSCC. */
+/* The settings of the sample configurations, except for the congestion control: NSCC. */
 static orr_code run_htsim(cli_context *c, orr_error *err)
 {
     const variant v = {.network = "packet",
@@ -496,7 +498,7 @@ const cli_command cli_old_astra_packet = {
     .run = run_astra_packet,
 };
 
-/* ns-3 puts its version in front and the build profile behind; any of them will do. */
+/* ns-3 adds its version before the name and the build profile after it; any of them is accepted. */
 const cli_command cli_old_astra_ns3 = {
     .name = "ns3.42-AstraSimNetwork-default",
     .summary = "the same, by the name ns-3 gives it (ns3*-AstraSimNetwork-*)",

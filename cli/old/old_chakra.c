@@ -3,9 +3,9 @@
  * jsonizer and visualizer.
  *
  * Converters: chakra_converter and, before July 2024, et_converter.  The later one has subcommands,
- * the earlier one --input_type; chakra_converter once was the earlier one too, so it takes both.
- * What they convert is one table: a new kind is a row.  Both keep a log file, debug.log in the
- * current directory unless told otherwise, which is emptied first (chakra.md 4). */
+ * the earlier one --input_type; early versions of chakra_converter had --input_type too, so it
+ * takes both.  Input types are rows of one table.  Both keep a log file, debug.log in the current
+ * directory unless told otherwise, which is emptied first (chakra.md 4). */
 #include "old.h"
 
 #include <orrery/lab/compat.h>
@@ -29,8 +29,8 @@
 
 enum { LINE = 5000 };
 
-/* et_converter has the rows from input_type on; chakra_converter, which began with that form, all
- * of them. */
+/* et_converter has the rows from input_type on; chakra_converter, which once had them too, has
+ * all. */
 static const cli_option converter_options[] = {
     {"log-filename", 0, "FILE", "where the log goes", .fallback = "debug.log"},
     {"input", 0, "FILE", "what to convert"},
@@ -57,7 +57,7 @@ static const cli_argument converter_arguments[] = {
     {0},
 };
 
-/* A command line of either spelling. */
+/* A command line of either form. */
 typedef struct request {
     cli_context *c;
     const char *type, *input, *output, *log;
@@ -72,7 +72,7 @@ typedef struct old_kind {
 
 /* ---- options in two spellings ---- */
 
-/* The row is in the table of one program and not in that of the other. */
+/* Does the table of this program have the row? */
 static bool has_row(const cli_context *c, const char *name)
 {
     for (const cli_option *o = c->command->options; o->name; o++) {
@@ -97,7 +97,7 @@ static orr_code need_text(
     return cli_misuse(err, "missing option: --%s", r->has_subcommand ? name : old_name);
 }
 
-/* The table has checked that it is a number. */
+/* The parser has checked that it is a number. */
 static orr_code need_count(
     const request *r, const char *name, const char *old_name, uint32_t *out, orr_error *err)
 {
@@ -111,7 +111,7 @@ static orr_code need_count(
 
 /* ---- the log ---- */
 
-/* "INFO [11/15/2026 01:02:03 PM] words": how Python's logging was set up. */
+/* "INFO [11/15/2026 01:02:03 PM] words": the format of Python's logging there. */
 static void log_line(FILE *to, const char *level, const char *words)
 {
     char when[40] = "";
@@ -124,20 +124,21 @@ static void log_line(FILE *to, const char *level, const char *words)
 
 /* ---- kinds ---- */
 
-/* The policies of ASTRA-sim 1.0 that no version of the converter took are expanded by our rules.
+/* Policies of ASTRA-sim 1.0 that no version of the converter supports are expanded by our rules.
  * True: the table has one of them. */
 static bool is_beyond_converter(const request *r)
 {
     orr_error err;
     orr_layers *t;
     if (orr_layers_read(r->input, NULL, &t, &err))
-        return false; /* the converter's own rules say what is wrong with it */
+        return false; /* reading it by the converter's rules reports the error */
     const bool is_beyond = orr_layers_policy(t) > ORR_POLICY_HYBRID_DLRM_ENHANCED;
     orr_layers_free(t);
     return is_beyond;
 }
 
-/* Until September 2024 sizes were unsigned, until April with the dimensions of the network. */
+/* Until September 2024 sizes were unsigned; until April 2024 nodes named the dimensions of the
+ * network. */
 static orr_code convert_text(const request *r, orr_error *err)
 {
     const orr_compat *old;
@@ -155,7 +156,7 @@ static orr_code convert_text(const request *r, orr_error *err)
         return code;
     opt.rules = is_beyond_converter(r) ? NULL : old->layers;
     if (!opt.rules && opt.dims > 1)
-        opt.dims = 0; /* their sizes are not known here: every collective spans all ranks */
+        opt.dims = 0; /* their sizes are unknown: every collective spans all ranks */
     code = orr_layers_read(r->input, &(orr_layers_read_options){.rules = opt.rules}, &t, err);
     if (code)
         return code;
@@ -169,7 +170,7 @@ static orr_code convert_text(const request *r, orr_error *err)
     return code;
 }
 
-/* Files are numbered by device, and devices may have gaps between them. */
+/* Files are numbered by device, with gaps where a device has no file. */
 static orr_code write_devices(const request *r,
                               const orr_flexflow *g,
                               const orr_set *s,
@@ -209,13 +210,13 @@ static orr_code convert_flexflow(const request *r, orr_error *err)
     return code;
 }
 
-/* In the log each line has its level and the time. */
+/* Each line of the log has a level and the time. */
 static void log_debug(void *file, const char *line)
 {
     log_line(file, "DEBUG", line);
 }
 
-/* What is played through is what was written, so it comes afterwards. */
+/* The written trace is simulated, so this comes last. */
 static orr_code write_pytorch(const request *r, const orr_linked *l, orr_error *err)
 {
     orr_trace *t;
@@ -271,7 +272,7 @@ static void log_request(FILE *log, const request *r)
     log_line(log, "DEBUG", words);
 }
 
-/* The later program says so on stderr as well. */
+/* The later program also prints it on stderr. */
 static void log_end(FILE *log, const request *r, orr_code code, const orr_error *err)
 {
     char words[LINE];
@@ -351,8 +352,8 @@ const cli_command cli_old_et_converter = {
 /* ---- Chakra's generator of sample traces, chakra_generator, and its earlier
  * form, et_generator (chakra.md 6). */
 
-/* The later name, chakra_generator, has lost the first row.  The second is ours: the name stood for
- * three programs over the years. */
+/* chakra_generator, the later name, lacks the first row.  The second is ours, since the name
+ * belonged to three programs over the years. */
 static const cli_option generator_options[] = {
     {"num_dims", 0, "N", "dimensions of the network; selects 0.0.4", CLI_COUNT, 0, 64, "2"},
     {"schema", 0, "current|0.0.4|eg",
@@ -379,8 +380,8 @@ static orr_code run_chakra_generator(cli_context *c, orr_error *err)
     return orr_gen_write_samples(&opt, ".", err);
 }
 
-/* --num_dims existed in two generations only: the samples of both are written, each under the names
- * of its time, unless --schema says which one is meant. */
+/* --num_dims existed in two generations only: the samples of both are written, each under its own
+ * names, unless --schema selects one. */
 static orr_code run_et_generator(cli_context *c, orr_error *err)
 {
     orr_gen_options opt = old_options(c);
@@ -411,15 +412,15 @@ const cli_command cli_old_et_generator = {
     .run = run_et_generator,
 };
 
-/* ---- Chakra's linker by its old name, chakra_trace_link, with the options of all
- * its generations.
+/* ---- Chakra's linker by its old name, chakra_trace_link, with the options of all its versions.
  *
- * Today's has --rank and --chakra-host-trace; that of 2024-05 --pytorch-et-file and no rank; the
- * first one --et-file, and what it wrote was named after that (chakra.md 3.1). */
+ * The current version has --rank and --chakra-host-trace; that of 2024-05 has --pytorch-et-file and
+ * no rank; the first has --et-file, from which it derives the name of the output (chakra.md
+ * 3.1). */
 
 enum { PATH_ROOM = 4096 };
 
-/* Its three generations, the latest first. */
+/* The options of its three generations, the latest first. */
 static const cli_option trace_link_options[] = {
     {"rank", 0, "N", "the rank of the traces; only a label, may be left out as before 2024-09",
      CLI_COUNT},
@@ -462,7 +463,7 @@ static orr_code plus_name(const char *host, char out[PATH_ROOM], orr_error *err)
     return ORR_OK;
 }
 
-/* The reference passes over them without a word; whoever converts the result will not. */
+/* The reference ignores them silently, but converting the result will report them. */
 static void warn_cycles(const cli_context *c, const char *host, const orr_link_counts *counts)
 {
     const uint64_t later = counts->of[ORR_LINK_LATER_PARENTS];
@@ -527,7 +528,8 @@ static const cli_option timeline_options[] = {
     {0},
 };
 
-/* A number of MHz, or with a unit, as the user guide has it.  The file divides by whole MHz. */
+/* A number of MHz, or a frequency with a unit, as in the user guide.  Times are divided by whole
+ * MHz. */
 static orr_code read_mhz(const char *text, uint32_t *out, orr_error *err)
 {
     enum { MOST_MHZ = 1048576, HZ = 1000000 };
@@ -614,8 +616,7 @@ static const cli_option visualizer_options[] = {
     {0},
 };
 
-/* The old programs overlook most damage (chakra.md 1.1).  So do we under its name, but not in
- * silence. */
+/* The old programs ignore most damage (chakra.md 1.1).  So do these, but with a warning. */
 static orr_code read_as_old_program(const cli_context *c,
                                     const char *path,
                                     orr_trace **out,
@@ -652,8 +653,8 @@ static orr_code run_jsonizer(cli_context *c, orr_error *err)
     return code;
 }
 
-/* What the old visualizer calls its file: every ".pdf" (or ".dot") is taken out of the name, one
- * put behind. */
+/* The file name of the old visualizer: every ".pdf" (or ".dot") is removed from the name and one
+ * appended. */
 static orr_code name_drawing(const char *name,
                              const char *tail,
                              char out[PATH_ROOM],
@@ -674,7 +675,7 @@ static orr_code name_drawing(const char *name,
     return ORR_OK;
 }
 
-/* Which of its forms; false: none. */
+/* The output format; false: none of its formats. */
 static bool find_old_form(const char *name, const char **tail_out, orr_graph_form *out)
 {
     static const char *const tails[] = {".pdf", ".dot", ".graphml"};

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_gemm.c - what the old generator of text workloads did: its name, its folders, its
- * complaints. */
+/* old_gemm.c - the old generator of text workloads: its name, its folders, its errors. */
 #include "old.h"
 
 #include "command.h"
@@ -10,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The last three are ours; --compat picks the simulator it was used with. */
+/* The last three are ours; --compat selects the simulator it was used with. */
 static const cli_option options[] = {
     {"mnk", 0, "FILE", "CSV file: a heading, then name,m,n,k", .fallback = "mnk_inputs/test.csv"},
     {"run_name", 0, "NAME", "folder of intermediate files", .fallback = "test"},
@@ -48,8 +47,8 @@ static orr_code write_old(const cli_context *c,
     return code;
 }
 
-/* v1 needs quotes around the name of the run and v2 cannot have them, so the file says for which it
- * was written. */
+/* v1 requires quotes around the run name and v2 forbids them, so the file shows which one it was
+ * written for. */
 static const char *simulator_of(const cli_context *c, const orr_scalesim_config *config)
 {
     if (cli_flag(c, "no-compat"))
@@ -59,8 +58,7 @@ static const char *simulator_of(const cli_context *c, const orr_scalesim_config 
     return config->run_name[0] == '"' ? "v1" : "v2";
 }
 
-/* What the old program refuses is bad input here too, whether it stood in a file or in an
- * option. */
+/* What the old program refuses is bad input here too, whether from a file or an option. */
 static orr_code run_gemm(cli_context *c, orr_error *err)
 {
     const char *config_path = cli_text(c, "scalesim_config");

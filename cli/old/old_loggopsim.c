@@ -54,7 +54,7 @@ static orr_code read_G(const char *text, double *out, orr_error *err)
     return cli_misuse(err, "-G: \"%s\" is not a number of nanoseconds", text);
 }
 
-/* An int there, compared as an unsigned one. */
+/* An int in the old program, but compared as unsigned. */
 static orr_code read_S(const char *text, uint32_t *out, orr_error *err)
 {
     char *end;
@@ -101,7 +101,7 @@ static orr_code read_options(const cli_context *c,
     return code ? code : read_S(cli_text(c, "LogGOPS_S"), &model->S, err);
 }
 
-/* What was printed for every event is kept for every operation now. */
+/* The old program prints every event; today's output has every operation. */
 static const char verbose_note[] =
     "LogGOPSim: -v: events are not printed one by one; -V FILE, or orrery run --timeline FILE, "
     "writes when each operation and message was\n";

@@ -3,9 +3,9 @@
  * program's options.
  *
  * Each is a command table like any other, with the old spelling of the options and `now` set to
- * today's.  The links in build/bin and those made by `make install` come from this list (tables.c);
- * a program whose room of src/compat is not built has no link, and says so when it is called all
- * the same. */
+ * today's command.  The links in build/bin and those made by `make install` come from this list
+ * (tables.c).  A program whose folder of src/compat is not built has no link; if called all the
+ * same, it reports that. */
 #include "old.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@
 /* clang-format off */
 static const struct {
     const char *name, *room;
-    const cli_command *command; /* NULL: the room is not built */
+    const cli_command *command; /* NULL: its folder of src/compat is not built */
 } names[] = {
     {"et_generator",                           "chakra",         CHAKRA(cli_old_et_generator)},
     {"chakra_generator",                       "chakra",         CHAKRA(cli_old_chakra_generator)},
@@ -93,7 +93,7 @@ const cli_command *cli_old_name_at(size_t i)
     return NULL;
 }
 
-/* ns3.42-AstraSimNetwork-debug is the program whatever its version and build. */
+/* ns3.42-AstraSimNetwork-debug, with any version and build profile. */
 static const char *without_version(const char *name)
 {
     return strncmp(name, "ns3", 3) == 0 && strstr(name, "-AstraSimNetwork-")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_nccl_generator.c - nccl_generator_v2's main.py by the name its predecessor had: one folder
+/* old_nccl_generator.c - nccl_generator_v2's main.py, by the name of its predecessor: one folder
  * in, one folder out (goal.md 5.1). */
 #include "old.h"
 
@@ -37,7 +37,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* All folders of the path. */
+/* Create all folders of the path. */
 static orr_code make_folder(const char *path, orr_error *err)
 {
     char part[PATH_ROOM];
@@ -55,7 +55,7 @@ static orr_code make_folder(const char *path, orr_error *err)
     return ORR_OK;
 }
 
-/* The first of ../log-*.out beside the traces, by name; "" : none. */
+/* The first of ../log-*.out next to the traces, by name; "": none. */
 static void find_log(const char *folder, char out[PATH_ROOM])
 {
     char pattern[PATH_ROOM];
@@ -69,7 +69,7 @@ static void find_log(const char *folder, char out[PATH_ROOM])
     globfree(&found);
 }
 
-/* A number, with K, M, G, KB, MB, GB or B behind it. */
+/* A number, optionally with K, M, G, KB, MB, GB or B. */
 static orr_code check_size(const char *text, orr_error *err)
 {
     static const char *const ends[] = {"", "B", "K", "KB", "M", "MB", "G", "GB"};

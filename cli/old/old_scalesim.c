@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_scalesim.c - SCALE-Sim as it was started: scale.py, whose three generations share the name.
+/* old_scalesim.c - SCALE-Sim by its old name: scale.py, shared by three generations.
  *
- * Flags tell the first from the others, and the configuration the second from the third.  What it
- * prints is theirs, except for progress bars. */
+ * Flags distinguish the first generation from the others, and the configuration the second from the
+ * third.  Output is theirs, except for progress bars. */
 #include "old.h"
 
 #include "base/formats/json.h"
@@ -26,7 +26,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What the three have as defaults; v2 is started in a folder of its own. */
+/* Defaults of the three; v2 starts in a folder of its own. */
 static const struct {
     const char *name, *config, *topology, *base;
 } generations[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* old_schedgen.c - SchedGen by its old name, with what it prints (goal.md 4). */
+/* old_schedgen.c - SchedGen by its old name, with its output (goal.md 4). */
 #include "old.h"
 
 #include "gen_goal.h"
@@ -21,7 +21,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Its last line, wherever the schedule is not. */
+/* Its last line goes to stdout or stderr, whichever the schedule does not use. */
 static void say_totals(FILE *talk, const orr_schedgen_totals *t)
 {
     fprintf(talk,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* old_stage.c - STAGE's main.py by the name stage, and orrery stage --compat: the traces of its
- * training steps, byte for byte (stage.md 1).  The words of its command line, with a dash for each
- * underscore; the parser takes both. */
+ * training steps, byte for byte (stage.md 1).  Options have its names, with a dash for each
+ * underscore; the parser accepts both. */
 #include "base/text/text.h"
 #include "command.h"
 #include "old.h"
@@ -65,7 +65,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* As the old program reads them: a few words mean yes, everything else no. */
+/* As in the old program: a few words mean yes, everything else no. */
 static bool is_yes(const cli_context *c, const char *name)
 {
     static const char *const words[] = {"true", "t", "1", "yes", "y"};
@@ -128,17 +128,17 @@ static orr_code read_options(const cli_context *c, orr_stage_options *opt, orr_e
     return code ? code : cli_stage_micro_batch(cli_text(c, "micro-batch"), &opt->micro_batch, err);
 }
 
-/* ---- where it goes ---- */
+/* ---- output ---- */
 
 typedef struct target {
     bool is_set;             /* a .orr file */
     bool is_one;             /* one .et file */
-    char pattern[PATH_ROOM]; /* of the rank files, or that file */
+    char pattern[PATH_ROOM]; /* of the rank files, or the single file */
     char groups[PATH_ROOM];  /* the group file; empty: none */
-    const char *folder;      /* to be made; NULL: none */
+    const char *folder;      /* to be created; NULL: none */
 } target;
 
-/* Text with every `what` replaced, as Python does it. */
+/* Replace every `what` in a text, as in Python. */
 static bool replace_all(const char *from, const char *what, const char *by, char *out, size_t room)
 {
     const size_t len = strlen(what), by_len = strlen(by);
@@ -168,7 +168,7 @@ static bool join(char out[PATH_ROOM], const char *folder, const char *name, cons
     return n >= 0 && n < PATH_ROOM;
 }
 
-/* --format json, or --chakra_schema_version json, as STAGE's documents have it. */
+/* --format json, or --chakra_schema_version json, as in STAGE's documentation. */
 static bool wants_json(const cli_context *c)
 {
     return strcmp(cli_text(c, "format"), "json") == 0 ||
@@ -217,7 +217,7 @@ static orr_code name_output(const cli_context *c, target *t, orr_error *err)
     return name_files(c, t, name, err);
 }
 
-/* The folder and those it lies in. */
+/* Create the folder and its parents. */
 static orr_code make_folder(const char *path, orr_error *err)
 {
     char part[PATH_ROOM];
