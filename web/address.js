@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// address.js - every view can be linked to: the address says which part, which run, which stretch of time, which span.
+// address.js - every view can be linked to: the address has the panel, the run, the time range and the span.
 //
 //     report.html#timeline&run=2&from=1200&to=3400&span=17       times in ns from the start of the timeline
 
@@ -29,7 +29,7 @@ export function addressText({part, run, from, to, span}) {
 
 let waiting = 0;
 
-/** Browsers count such changes and refuse too many: one after things have come to rest. @param {Address} address */
+/** Browsers refuse frequent changes of the address: wait until the view has settled. @param {Address} address */
 export function writeAddress(address) {
     clearTimeout(waiting);
     waiting = setTimeout(() => history.replaceState(null, '', addressText(address)), 400);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bars.js - bars of parts: a whole cut into coloured pieces, each with its name and figure when pointed at.
+// bars.js - stacked bars: a total split into coloured parts, each with its name and value on hover.
 
 import {el} from './dom.js';
 import {heatColour, kindClass} from './palette.js';
@@ -7,7 +7,7 @@ import {shareText, timeText} from './units.js';
 
 /** @typedef {{kind: string, name: string, ns: number, isHatched?: boolean}} Part */
 
-/** Parts of one kind, as the types of collectives are, get lighter from the first to the last.
+/** Parts of one kind, such as types of collectives, get lighter from first to last.
  *  @param {{kind: string, isHatched?: boolean}[]} parts @returns {number[]} */
 function tintsOf(parts) {
     return parts.map((part, k) => (part.isHatched ? 0 : Math.min(3, parts.slice(0, k).filter((one) => kindClass(one.kind) === kindClass(part.kind)).length)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// breakdown.js - where the time of a rank went, for each group of ranks that are alike.
+// breakdown.js - where the time of a rank went, for each group of identical ranks.
 
 import {el} from './dom.js';
 import {barLegend, stackedBar} from './bars.js';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// collectives.js - what the ranks did together, and how fast the network was at it.
+// collectives.js - collective operations, and their bandwidth.
 
 import {el} from './dom.js';
 import {smallBar} from './bars.js';
@@ -9,7 +9,7 @@ import {countOf, countText, isKnown, rateText, shareText, sizeText, timeExact, t
 /** @import {Column} from './table.js' */
 /** @import {CollectiveRow, Run} from './types.js' */
 
-/** A number alone says little. @param {string} group */
+/** Groups that are only numbers are shown as "group N". @param {string} group */
 function groupName(group) {
     return /^\d+$/.test(group) ? `group ${group}` : group;
 }

@@ -3,8 +3,9 @@
 //
 //     base64 -> zlib -> "ORT1", then columns, each a length (u32, little endian) and its bytes
 //
-// Columns of variable-length numbers (LEB128) are small on disk and quick to read.  A million spans take about
-// a third of a second; between two columns the page gets to breathe.  A damaged file throws, with words.
+// Columns of variable-length numbers (LEB128) are small on disk and quick to read.  Decoding a million spans takes
+// about a third of a second; the page can handle input between two columns.  A damaged file throws an error with a
+// message.
 
 import {breathe} from './dom.js';
 /** @import {TimelineMeta} from './types.js' */
@@ -25,7 +26,7 @@ const MAGIC = 0x3154524f;
  * @property {Uint8Array} kind          a kind of meta.kinds
  * @property {Uint8Array} open          1: it had not ended
  * @property {Uint32Array} group        a text
- * @property {Float64Array} size        bytes; 0: not said
+ * @property {Float64Array} size        bytes; 0: not known
  * @property {Float64Array} id          plus one; 0: none
  * @property {Float64Array} peer        plus one; 0: none
  * @property {Arrows} arrows
@@ -57,7 +58,7 @@ async function inflate(bytes) {
     return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** Hands out the columns one after the other. */
+/** Reads the columns in order. */
 class ColumnReader {
     /** @param {Uint8Array} bytes */
     constructor(bytes) {
@@ -201,7 +202,7 @@ function tracksOfSpans(first) {
     return track;
 }
 
-/** Where the first span of a track lies that starts at this tick or later.
+/** The position of the first span of a track that starts at or after this tick.
  *  @param {Timeline} timeline @param {number} track @param {number} tick */
 export function firstAtOrAfter(timeline, track, tick) {
     let low = timeline.first[track];

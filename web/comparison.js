@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// comparison.js - two or more runs side by side; the first is what the others are held against.
+// comparison.js - two or more runs side by side; the first is the baseline.
 
 import {el} from './dom.js';
 import {swingBar} from './bars.js';
@@ -25,7 +25,7 @@ const FIGURES = [
     {name: 'Events', key: 'events', show: countText, isMoreBetter: null},
 ];
 
-/** A model that is off is neither better nor worse than what was measured. @param {number} before @param {number} after @param {boolean | null} isMoreBetter @param {boolean} isModelError */
+/** The error of a model is neither better nor worse than the measurement. @param {number} before @param {number} after @param {boolean | null} isMoreBetter @param {boolean} isModelError */
 function changeMark(before, after, isMoreBetter, isModelError) {
     if (before === 0 || before === after) return null;
     const share = after / before - 1;
@@ -55,13 +55,13 @@ function figureTable(runs) {
         }))))));
 }
 
-/** The largest difference of any run to the first. @param {ComparisonRow} row */
+/** The largest difference between any run and the first. @param {ComparisonRow} row */
 function swing(row) {
     const first = row.ns[0] ?? 0;
     return row.ns.slice(1).map((value) => (value ?? 0) - first).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0);
 }
 
-/** Rows of whole kinds bear the name of the kind, and come once; the others are of operators. @param {ComparisonRow[]} rows */
+/** Rows named after a kind are totals of it, one per kind; the others are operators. @param {ComparisonRow[]} rows */
 function byKind(rows) {
     const kinds = rows.filter((row, k) => row.name === row.kind && rows.findIndex((one) => one.name === row.name) === k);
     return {kinds, operators: rows.filter((row) => !kinds.includes(row))};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// critical.js - the chain of work that decides the time of the whole run.
+// critical.js - the critical path: the chain of operations that sets the run time.
 
 import {el} from './dom.js';
 import {barLegend, smallBar, stackedBar} from './bars.js';
@@ -14,7 +14,7 @@ import {countOf, countText, isKnown, shareText, timeExact, timeText} from './uni
 
 const STRIP_STEPS = 2000;
 
-/** The steps one after the other, as wide as they are long. @param {PathStep[]} steps @param {(step: PathStep) => void} jump */
+/** The steps in sequence, each as wide as its duration. @param {PathStep[]} steps @param {(step: PathStep) => void} jump */
 function pathStrip(steps, jump) {
     const from = Math.min(...steps.map((step) => step.start_ns));
     const whole = Math.max(1, Math.max(...steps.map((step) => step.end_ns)) - from);
@@ -46,7 +46,7 @@ export function criticalPanel(run, jump) {
 
 /** @typedef {{name: string, kind: string, count: number, ns: number}} PathPart */
 
-/** The steps by name, numbers left out, the longest together first. @param {PathStep[]} steps @returns {PathPart[]} */
+/** The steps by name without numbers, the largest total first. @param {PathStep[]} steps @returns {PathPart[]} */
 function partsOf(steps) {
     /** @type {Map<string, PathPart>} */
     const parts = new Map();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dom.js - elements from code.  Text is only ever set as text: names come from traces and may hold anything.
+// dom.js - elements from code.  Text is always inserted as text: names come from traces and may contain anything.
 
 const SVG_NAMESPACE = 'http://www.w3.org/2000/svg';
 
@@ -38,7 +38,7 @@ export function el(tag, attributes = {}, ...children) {
     return element;
 }
 
-/** The same for drawings.
+/** The same for SVG.
  *  @template {keyof SVGElementTagNameMap} K
  *  @param {K} tag @param {Attributes} [attributes] @param {...Child} children
  *  @returns {SVGElementTagNameMap[K]} */
@@ -56,17 +56,17 @@ export function byId(id) {
     return found;
 }
 
-/** Text that follows a question mark: what a word means. @param {string} text @param {string} meaning */
+/** A help icon with the meaning of a term as its tooltip. @param {string} text @param {string} meaning */
 export function explained(text, meaning) {
     return el('span', {class: 'explained', title: meaning}, text);
 }
 
-/** Lets the browser draw and handle input before the work goes on. @returns {Promise<void>} */
+/** Lets the browser paint and handle input before work continues. @returns {Promise<void>} */
 export function breathe() {
     return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-/** Whether keys are meant for a field of text. @param {EventTarget | null} target */
+/** Is keyboard input meant for a text field? @param {EventTarget | null} target */
 export function isTextField(target) {
     return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draw_rows.js - paints the rows of a timeline into the raster: span by span, or by how busy each pixel is.
 //
-// Three ways, by what is visible of the row:
+// Three ways, depending on how much of the row is visible:
 //   few spans     each is a box; narrower than a pixel, a column as strong as it is wide
 //   many spans    from the levels: a pixel's column is stacked by kind, as high as the share
 //   not built yet one sample a pixel, found by bisection: right enough for the first second
@@ -13,16 +13,16 @@ import {spansBefore} from './rows.js';
 /** @import {Row} from './rows.js' */
 /** @import {Search, TimelineView} from './view.js' */
 
-const DIM = 4;  /* strength, of 16, of what a search did not find */
-const SOFT = 6; /* of receives: most of their time they wait, and the message is there at their end */
+const DIM = 4;  /* strength, out of 16, of spans that do not match a search */
+const SOFT = 6; /* of receives: they mostly wait, and the message arrives at their end */
 
 /**
  * @typedef {object} RowPen
  * @property {Raster} raster
  * @property {Inks} inks
  * @property {TimelineView} view
- * @property {number} scale        device pixels a CSS pixel
- * @property {number[]} order      kinds as they are stacked, from below
+ * @property {number} scale        device pixels per CSS pixel
+ * @property {number[]} order      kinds in stacking order, from the bottom
  * @property {number} soft         the kind of receives, or -1
  */
 
@@ -88,7 +88,7 @@ function drawShares(pen, levels, top, bottom) {
     }
 }
 
-/** The mean of some bins. @param {Uint8Array} bins @param {number} from @param {number} to */
+/** The mean of a range of bins. @param {Uint8Array} bins @param {number} from @param {number} to */
 function meanShare(bins, from, to) {
     let sum = 0;
     for (let k = from; k < to; k++) sum += bins[k] ?? 0;
@@ -110,7 +110,7 @@ function stackColumn(pen, shares, from, to, x, top, bottom) {
     }
 }
 
-/** A thin row has no room for a stack: the strongest kind, as strong as all are together.
+/** A thin row has no room for a stack: show the strongest kind, at the strength of all together.
  *  @param {RowPen} pen @param {{kind: number, bins: Uint8Array}[]} shares @param {number} from @param {number} to
  *  @param {number} x @param {number} top @param {number} bottom */
 function stripColumn(pen, shares, from, to, x, top, bottom) {
@@ -143,7 +143,7 @@ function drawSamples(pen, row, top, bottom) {
     }
 }
 
-/** What a search found stays strong: at most one column or box a pixel. @param {RowPen} pen
+/** Draws matches of a search at full strength: at most one column or box per pixel. @param {RowPen} pen
  *  @param {Row} row @param {number} first @param {number} last @param {number} top @param {number} bottom */
 function drawMatches(pen, row, first, last, top, bottom) {
     const {raster, inks, view} = pen;
@@ -162,7 +162,7 @@ function drawMatches(pen, row, first, last, top, bottom) {
     }
 }
 
-/** An area under steps; of many samples in a pixel the largest is seen. @param {RowPen} pen
+/** The area under a step function; of several samples in one pixel the largest is drawn. @param {RowPen} pen
  *  @param {Row} row @param {number} top @param {number} bottom @param {number} line @param {number} area */
 export function drawCounter(pen, row, top, bottom, line, area) {
     const {raster, view} = pen;

@@ -11,7 +11,7 @@ import {spansBefore} from './rows.js';
 /** @import {TimelineView} from './view.js' */
 
 const LABELS_MOST = 600;
-const CHARACTER = 6.1; /* about the width of one, in pixels, at 11 px */
+const CHARACTER = 6.1; /* approximate width of a character at 11 px, in pixels */
 const FONT = '11px Inter, "Segoe UI", system-ui, "Helvetica Neue", "Noto Sans", "Liberation Sans", sans-serif';
 
 /**
@@ -29,7 +29,7 @@ const FONT = '11px Inter, "Segoe UI", system-ui, "Helvetica Neue", "Noto Sans", 
  * @property {number} stripe        behind every other block, packed
  */
 
-/** The colours of the scheme that is on. @param {string[]} kinds  of the timeline @returns {Colours} */
+/** The colours of the current scheme. @param {string[]} kinds  of the timeline @returns {Colours} */
 export function readColours(kinds) {
     const paper = cssColour('--paper');
     const colours = kinds.map((kind) => cssColour(`--kind-${kindClass(kind)}`));
@@ -161,7 +161,7 @@ export class TimelinePainter {
     drawTrackNames(block) {
         const {view, context, colours} = this;
         const {meta} = view.timeline;
-        /* Beside the name of the rank there is less room. */
+        /* There is less room next to the name of the rank. */
         const [less, more] = [84, 24].map((taken) => Math.floor((view.gutter - taken) / CHARACTER));
         context.fillStyle = colours.faint;
         context.textAlign = 'right';
@@ -195,7 +195,7 @@ export class TimelinePainter {
         context.fillRect(0, RULER_HEIGHT - 1, view.gutter + view.width + MARGIN, 1);
     }
 
-    /** Names on spans that are wide enough, in rows that are high enough. */
+    /** Labels on spans that are wide enough, in rows that are high enough. */
     drawLabels() {
         const {view, context, colours} = this;
         const {timeline} = view;
@@ -255,7 +255,7 @@ export class TimelinePainter {
         for (const span of view.path) {
             const box = this.boxOf(span);
             const end = box.left + box.width;
-            /* Short steps to and fro within a rank would be a scribble. */
+            /* Short steps back and forth within a rank would clutter the drawing. */
             const isSeen = before !== null && before.top !== box.top && (Math.abs(before.top - box.top) > 60 || Math.max(before.width, box.width) > 8);
             if (before && isSeen && Math.max(before.left + before.width, box.left) > -50 && before.left < view.width + 50) {
                 context.moveTo(before.left + before.width, before.middle);
@@ -271,7 +271,7 @@ export class TimelinePainter {
         context.globalAlpha = 1;
     }
 
-    /** From the spans that let the selected one go on, and to those that it let go on. */
+    /** Arrows from the spans that released the selected one, and to those it released. */
     drawArrows() {
         const {view, context, colours} = this;
         context.strokeStyle = colours.accent;
@@ -315,7 +315,7 @@ export class TimelinePainter {
         this.drawTag(timeText(view.nsOf(view.measure.to - view.measure.from)), (left + right) / 2, 12);
     }
 
-    /** The time under the mouse. */
+    /** The time at the mouse. */
     drawCursor() {
         const {view, context, colours} = this;
         if (view.cursor < 0 || view.cursor > view.width) return;
@@ -355,7 +355,7 @@ export class TimelinePainter {
     }
 }
 
-/** Names of tracks differ at their ends: the middle is left out. @param {string} text @param {number} room  characters */
+/** Track names differ at their ends: shorten them in the middle. @param {string} text @param {number} room  characters */
 export function clippedInside(text, room) {
     if (text.length <= room) return text;
     const head = Math.ceil((room - 1) * 0.5);

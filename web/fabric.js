@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fabric.js - what the packet network did over time: links as a heat map, the longest queues as lines, pauses as both.
+// fabric.js - the packet network over time: links as a heat map, the longest queues as lines, pauses as both.
 
 import {el} from './dom.js';
 import {heatBar} from './bars.js';

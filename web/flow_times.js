@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// flow_times.js - how long flows took, and how much longer than they would have taken alone, by size.
+// flow_times.js - flow completion times and slowdowns (over the time of the flow alone), by size.
 
 import {el, svg} from './dom.js';
 import {listOf, panel} from './panel.js';
@@ -23,7 +23,7 @@ export function sizeClassName(one) {
     return one.above_bytes > 0 ? `${sizeText(one.above_bytes)} to ${sizeText(one.up_to_bytes)}` : `up to ${sizeText(one.up_to_bytes)}`;
 }
 
-/** Times from 1, 2 or 5 times a power of ten to the next, at least a factor of two apart. @param {number} least @param {number} most */
+/** Axis labels at 1, 2 or 5 times a power of ten, at least a factor of two apart. @param {number} least @param {number} most */
 export function logTicks(least, most) {
     const marks = [];
     for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); power++) {
@@ -48,7 +48,7 @@ function logX(range, value, left, right) {
     return left + Math.log(value / range.least) / Math.log(range.most / range.least) * (right - left);
 }
 
-/** What share of the flows had been done after so long. @param {FlowClass[]} classes */
+/** The cumulative distribution: share of flows completed within a time. @param {FlowClass[]} classes */
 function flowChart(classes) {
     const times = classes.flatMap((one) => listOf(one.fct_ns)).filter((ns) => ns > 0);
     const range = logRange(times);
@@ -73,7 +73,7 @@ function slowText(value) {
     return isKnown(value) ? `${value.toFixed(value < 100 ? 2 : 0)}\u00a0\u00d7` : '\u2013';
 }
 
-/** From the median over 95 % to 99 %, and the worst, for each size. @param {FlowClass[]} classes */
+/** Median, 95th and 99th percentile and maximum for each size. @param {FlowClass[]} classes */
 function slowChart(classes) {
     const known = classes.filter((one) => isKnown(one.slowdown_max));
     const most = Math.max(1.2, ...known.map((one) => one.slowdown_max ?? 1));

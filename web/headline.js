@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// headline.js - the answer in one look: how long, how well, and what holds it back.
+// headline.js - the answer at a glance: run time, efficiency, bottleneck.
 
 import {el} from './dom.js';
 import {countText, isKnown, roughText, shareText, sizeText, timeExact, timeText} from './units.js';
@@ -11,13 +11,13 @@ function figure(label, value, note, meaning) {
         el('div', {class: 'figure-label'}, label), el('div', {class: 'figure-value'}, ...withSmallUnit(value)), note && el('div', {class: 'figure-note'}, note));
 }
 
-/** The unit smaller than the number. @param {string} value */
+/** The value with its unit in smaller type. @param {string} value */
 export function withSmallUnit(value) {
     const cut = value.indexOf('\u00a0');
     return cut < 0 ? [value] : [value.slice(0, cut), el('span', {class: 'unit'}, value.slice(cut))];
 }
 
-/** Of flows on a packet network, without ranks. @param {Run} run */
+/** For flows on a packet network, without ranks. @param {Run} run */
 function flowFigures(run) {
     const g = run.fabric?.figures;
     const all = run.fabric?.flow_times?.all;

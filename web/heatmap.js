@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// heatmap.js - rows of shares over time as colours: few drawn shapes however many cells, so that it prints sharply and
-// follows the colour scheme by itself.
+// heatmap.js - rows of shares over time as colours: few shapes for any number of cells, so that it prints sharply and
+// follows the colour scheme automatically.
 //
-// All cells of one shade are one path.  What a cell holds is said beside the mouse and below the drawing; the arrow keys
-// go from cell to cell, so nothing needs a mouse, and a column of figures means that nothing needs colours.
+// All cells of one shade are one path.  The value of a cell appears next to the mouse and below the drawing.  The arrow
+// keys move from cell to cell, so no mouse is needed, and a column of figures means that colours are not needed.
 
 import {el, svg} from './dom.js';
 import {heatColour} from './palette.js';
@@ -20,22 +20,22 @@ const HEAT_SHADES = 20;
 
 /** @typedef {{what: string, figureTitle: string, rows: HeatRow[], column_ns: number, end_ns: number, words: (row: HeatRow, value: number) => string}} HeatData */
 
-/** Time as a place between the names and the figures. @param {number} ns @param {number} end */
+/** The x position of a time, between the names and the figures. @param {number} ns @param {number} end */
 export function heatX(ns, end) {
     return HEAT_LEFT + ns / Math.max(1e-9, end) * (HEAT_WIDTH - HEAT_LEFT - HEAT_RIGHT);
 }
 
-/** Rows that stand for many are a little apart. @param {HeatRow[]} rows @param {number} k */
+/** Summary rows are set apart. @param {HeatRow[]} rows @param {number} k */
 function heatY(rows, k) {
     return HEAT_TOP + k * HEAT_ROW + (rows[k]?.isRest ? 5 : 0);
 }
 
-/** Zero is no shade; anything else is at least the first. @param {number} share */
+/** Zero has no shade; anything above it has at least the first. @param {number} share */
 export function shadeOf(share) {
     return share > 0 ? Math.max(1, Math.min(HEAT_SHADES, Math.ceil(share * HEAT_SHADES - 1e-9))) : 0;
 }
 
-/** Neighbours of one shade are one rectangle. @param {HeatData} data @returns {string[]}  a path for each shade */
+/** Adjacent cells of one shade form one rectangle. @param {HeatData} data @returns {string[]}  a path for each shade */
 export function heatPaths(data) {
     const paths = Array.from({length: HEAT_SHADES + 1}, () => '');
     data.rows.forEach((row, k) => {
@@ -52,7 +52,7 @@ export function heatPaths(data) {
     return paths;
 }
 
-/** A name that fits; the whole of it is in the title. @param {string} name */
+/** A shortened name; the full one is in the tooltip. @param {string} name */
 function shortName(name) {
     return name.length > 27 ? `${name.slice(0, 26)}\u2026` : name;
 }
@@ -80,7 +80,7 @@ function cellWords(data, k, column) {
     return `${row.name}, ${timeText(column * data.column_ns)} to ${timeText(to)}: ${data.words(row, row.values[column])}`;
 }
 
-/** The mark around a cell, and its words beside the mouse and below. */
+/** The frame around the current cell, and its text next to the mouse and below. */
 class HeatPointer {
     /** @param {SVGSVGElement} chart @param {HeatData} data */
     constructor(chart, data) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// help.js - the keys, in a dialog.
+// help.js - a dialog with the keyboard shortcuts.
 
 import {el} from './dom.js';
 

@@ -5,8 +5,8 @@
 //     level 1   | 2 | 8 | 5 | 0 |     each bin the mean of two
 //     level 2   |   5   |   3   |
 //
-// Drawing a row of any size is then a look at one or two bins a pixel.  Shares are rounded up: what happened is
-// seen, however short it was.  Cost: one pass over the spans of a row; at most two bytes a span and kind.
+// Drawing a row of any size then takes one or two bins per pixel.  Shares are rounded up, so that even the shortest
+// span is visible.  Cost: one pass over the spans of a row; at most two bytes per span and kind.
 
 /** @import {Timeline} from './columns.js' */
 /** @import {Row} from './rows.js' */
@@ -16,7 +16,7 @@ const BINS_MOST = 1 << 20;
 
 /**
  * @typedef {object} Levels
- * @property {number[]} kinds       that occur in the row
+ * @property {number[]} kinds       kinds in the row
  * @property {number} bin           ticks of a bin of level 0
  * @property {Uint8Array[][]} share share[level][place of the kind][bin]
  */
@@ -79,9 +79,8 @@ export function levelFor(levels, ticks) {
     return level;
 }
 
-/** How busy all rows are together, for the small map above the timeline: bins of each kind, as a share of the
- *  number of tracks.  Only the top lane counts: what lies below it is a part of it.  Receives are left out: most of
- *  their time they wait, and would hide the rest.
+/** Utilization of all rows together, for the minimap: bins of each kind, as a share of the number of tracks. Only the
+ * top lane counts, since lower lanes are nested in it. Receives are left out: they mostly wait and would hide the rest.
  *  @param {Timeline} timeline @param {Row[]} rows @param {number} bins
  *  @returns {Generator<void, Float32Array[]>} */
 export function* busyOverall(timeline, rows, bins) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// main.js - puts the page together: reads the document, makes the panels of the chosen run, and listens to keys.
+// main.js - assembles the page: reads the document, makes the panels of the selected run, and handles keys.
 
 import {byId, el, isTextField} from './dom.js';
 import {readAddress, writeAddress} from './address.js';
@@ -35,7 +35,7 @@ class Page {
     constructor(doc) {
         this.doc = doc;
         this.run = 0;
-        /** @type {Map<number, TimelinePanel>} one for each run, so that a look back is free */
+        /** @type {Map<number, TimelinePanel>} one per run, so that returning to a run is free */
         this.timelines = new Map();
         this.help = helpDialog();
         document.body.append(this.help);
@@ -53,7 +53,7 @@ class Page {
         return run >= 0 && run < this.doc.runs.length ? run : 0;
     }
 
-    /** What the address asks for, as far as it is here. */
+    /** Show what the address asks for, as far as it exists. */
     goToAddress() {
         const address = readAddress(location.hash);
         if (location.hash.includes('run=') && this.runOfAddress() !== this.run) this.showRun(this.runOfAddress());
@@ -83,10 +83,10 @@ class Page {
             breakdownPanel(run), whatIfPanel(run), timeline ? timeline.element : missingTimeline(run), criticalPanel(run, jump), timeline ? timeline.operators : null, collectivesPanel(run),
         ];
         const fabric = [linksPanel(run), queuesPanel(run), pausesPanel(run), flowsPanel(run), topologyPanel(run)];
-        /* Flows alone have no ranks: nothing is missing there. */
+        /* Runs of flows have no ranks: nothing is missing. */
         const parts = (run.kind === 'flows' ? [...top, ...fabric, inputsPanel(this.doc, run)]
             : [...top, ...ranks, ...fabric, memoryPanel(run), pipelinePanel(run), inputsPanel(this.doc, run)]).filter((part) => part !== null);
-        /* What is missing stands together at the end: first what is known. */
+        /* Panels without data come last. */
         const known = parts.filter((part) => !part.hasAttribute('data-missing'));
         const missing = parts.filter((part) => part.hasAttribute('data-missing'));
         byId('content').replaceChildren(...known, ...(missing.length > 0 ? [el('div', {class: 'missing-parts'}, ...missing)] : []));
@@ -127,7 +127,7 @@ class Page {
         this.markNav();
     }
 
-    /** The part that is being looked at. */
+    /** The panel in view. */
     markNav() {
         const parts = this.parts();
         const links = [...byId('nav').querySelectorAll('a')];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// memory.js - memory over time against what a rank has.
+// memory.js - memory over time, compared with the capacity of a rank.
 
 import {el, svg} from './dom.js';
 import {listOf, missingPanel, panel} from './panel.js';
@@ -27,7 +27,7 @@ function chartY(range, bytes) {
     return HEIGHT - BOTTOM - bytes / range.most * (HEIGHT - BOTTOM - TOP);
 }
 
-/** Steps: a value holds until the next. @param {Range} range @param {MemorySeries} series */
+/** A step function: each value holds until the next. @param {Range} range @param {MemorySeries} series */
 function stepPath(range, series) {
     let path = '';
     let y = '';
@@ -40,7 +40,7 @@ function stepPath(range, series) {
     return y === '' ? '' : `${path}L${chartX(range, range.to).toFixed(1)} ${y}`;
 }
 
-/** Steps of a power of two times 1, 2, 4 ... so that labels are whole KiB, MiB, GiB. @param {number} most */
+/** Powers of two, so that labels are whole KiB, MiB, GiB. @param {number} most */
 function sizeTicks(most) {
     let step = 1;
     while (most / step > 7) step *= 2;
@@ -49,7 +49,7 @@ function sizeTicks(most) {
     return ticks;
 }
 
-/** @param {Range} range @param {number} start  what the times are counted from */
+/** @param {Range} range @param {number} start  the origin of the times */
 function chartAxes(range, start) {
     const marks = sizeTicks(range.most).map((bytes) => svg('g', {},
         svg('line', {class: 'grid', x1: LEFT, x2: WIDTH - 8, y1: chartY(range, bytes), y2: chartY(range, bytes)}),
@@ -71,7 +71,7 @@ function memoryAt(series, ns) {
     return low > 0 ? series.bytes[low - 1] : null;
 }
 
-/** A line under the mouse, and what the series hold there. @param {SVGSVGElement} chart @param {Range} range
+/** A line at the mouse, and the values of the series there. @param {SVGSVGElement} chart @param {Range} range
  *  @param {MemorySeries[]} series @param {HTMLElement} words @param {number} start */
 function addCrosshair(chart, range, series, words, start) {
     const line = svg('line', {class: 'crosshair', y1: TOP, y2: HEIGHT - BOTTOM, visibility: 'hidden'});
@@ -101,7 +101,7 @@ export function memoryPanel(run) {
     const peak = Math.max(1, ...series.map((one) => one.peak_bytes ?? one.bytes.reduce((a, b) => Math.max(a, b), 0)));
     const isOver = isKnown(capacity) && peak > capacity;
     const start = run.timeline?.start_ns ?? 0;
-    /* A capacity far above would press everything else flat: then it is only said. */
+    /* A capacity far above the data would flatten the chart: then it is only mentioned. */
     const isDrawn = isKnown(capacity) && capacity < peak * 4;
     const range = {
         from: Math.min(...series.map((one) => one.t_ns[0])), to: Math.max(run.timeline?.end_ns ?? 0, ...series.map((one) => one.t_ns[one.t_ns.length - 1])),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// minimap.js - the whole run in a strip: how busy all tracks are, by kind, and which part the timeline shows.
+// minimap.js - the whole run in a strip: utilization of all tracks, by kind, and the part that the timeline shows.
 
 import {el} from './dom.js';
 import {MARGIN} from './view.js';
@@ -18,7 +18,7 @@ export class Minimap {
         });
         /** @type {Float32Array[] | null} */
         this.busy = null;
-        /* The same for every window: painted once, copied under each. */
+        /* Independent of the window: painted once, then copied. */
         this.picture = el('canvas');
         view.onWindow.push(() => this.draw());
         this.listen();

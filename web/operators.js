@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// operators.js - the spans of the timeline by name: how often, how long, and how much of that is their own.
+// operators.js - the spans of the timeline by name: count, total time and self time.
 //
-// A span's own time is its length less that of the spans inside it on its track, as a profiler counts.  Cost: one
+// The self time of a span is its length minus that of the spans nested in it on its track, as in a profiler.  Cost: one
 // pass over the spans, made in slices after the timeline is drawn.
 
 import {el} from './dom.js';
@@ -15,7 +15,7 @@ import {countOf, countText, timeExact, timeText} from './units.js';
 
 /** @typedef {{name: string, kind: string, count: number, own: number, total: number, longest: number}} Operator  times in ns */
 
-/** Own time of each span of a track: enclosing spans lose what those inside take. @param {Timeline} timeline
+/** Self time of each span of a track: nested spans are subtracted from the enclosing one. @param {Timeline} timeline
  *  @param {number} track @param {Float64Array} own */
 function ownTimes(timeline, track, own) {
     /** @type {number[]} spans that are open here, outermost first */
@@ -35,12 +35,12 @@ function endOf(timeline, span) {
     return timeline.start[span] + timeline.length[span];
 }
 
-/** Names that differ in numbers only are one: mb0.layer12.mlp is mb*.layer*.mlp. @param {string} name */
+/** Names that differ only in numbers are merged: mb0.layer12.mlp becomes mb*.layer*.mlp. @param {string} name */
 export function folded(name) {
     return name.replace(/\d+/g, '*');
 }
 
-/** For each text the number of the name it counts for. @param {string[]} texts @param {boolean} isFolded */
+/** For each text the index of its merged name. @param {string[]} texts @param {boolean} isFolded */
 function namesOfTexts(texts, isFolded) {
     /** @type {Map<string, number>} */
     const numbers = new Map();
@@ -49,13 +49,13 @@ function namesOfTexts(texts, isFolded) {
     return {of: Uint32Array.from(names, (name) => numbers.get(name) ?? 0), names: [...numbers.keys()]};
 }
 
-/** @param {Timeline} timeline @param {boolean} isFolded @returns {Generator<void, Operator[]>} most of their own time first */
+/** @param {Timeline} timeline @param {boolean} isFolded @returns {Generator<void, Operator[]>} largest self time first */
 export function* operatorsOf(timeline, isFolded) {
     const own = new Float64Array(timeline.count);
     const {of, names} = namesOfTexts(timeline.meta.texts, isFolded);
     /** @type {Map<number, Operator>} by name and kind */
     const found = new Map();
-    // What is neither work nor communication is an annotation, unless nothing says what anything is.
+    // Spans of kind "other" are annotations, unless all spans are.
     const other = timeline.meta.kinds.indexOf('other');
     const hasWork = timeline.kind.some((kind) => kind !== other);
     for (let track = 0; track < timeline.meta.tracks.length; track++) {
@@ -96,7 +96,7 @@ export function operatorTable(operators, find) {
     ], operators, {first: 10});
 }
 
-/** The frame; the table comes when the events are decoded. @param {number} ranks  that are drawn */
+/** The panel; the table is filled when the events are decoded. @param {number} ranks  that are drawn */
 export function operatorsPanel(ranks) {
     return panel('operators', 'Operators', `The spans of the timeline by name, summed over the ${countOf(ranks, 'rank')} drawn.`);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // palette.js - one colour for each kind of work, the same in every panel and on the canvas.
 //
-// The colours stand in report.css as variables, once for each colour scheme.  They are those of Okabe and Ito,
-// which stay apart for people who see no red or no green, made lighter or darker to suit the background.
+// The colours are variables in report.css, one set per colour scheme.  They are those of Okabe and Ito, which
+// colour-blind people can distinguish, lightened or darkened for the background.
 
 /** Kinds in the order they are stacked and listed. */
 export const KINDS = ['compute', 'collective', 'phase', 'send', 'receive', 'memory', 'host', 'other', 'waiting', 'bubble', 'idle'];
 
 const COLLECTIVES = /^(all.?reduce|all.?gather|reduce.?scatter|all.?to.?all|broadcast|reduce|gather|scatter|barrier)/i;
 
-/** A kind we know: collectives also by the names of their types, messages are sends. @param {string | null | undefined} kind */
+/** A known kind: the type of a collective counts as its kind, messages are sends. @param {string | null | undefined} kind */
 export function kindClass(kind) {
     if (!kind) return 'other';
     if (KINDS.includes(kind)) return kind;
@@ -59,7 +59,7 @@ export function inkOn(colour) {
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.24 ? '#10131a' : '#ffffff';
 }
 
-/** Shares as a heat map: from hardly used to full, one hue growing stronger, legible in both schemes.
+/** The colour of a share in a heat map: one hue from weak to strong, legible in both schemes.
  *  @param {number} share */
 export function heatColour(share) {
     const clamped = Math.max(0, Math.min(1, share));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// panel.js - what all parts of the page have in common: a heading that can be linked to, and honest absence.
+// panel.js - shared by all panels: a heading that can be linked to, and a line that says why data are missing.
 
 import {el} from './dom.js';
 /** @import {Child} from './dom.js' */
@@ -13,7 +13,7 @@ export function panel(id, title, subtitle, ...children) {
         ...children);
 }
 
-/** A part of which nothing is known says why, in one line. @param {string} id @param {string} title @param {string} why */
+/** A panel without data says why, in one line. @param {string} id @param {string} title @param {string} why */
 export function missingPanel(id, title, why) {
     return el('section', {class: 'panel missing', id, 'aria-labelledby': `${id}-title`, 'data-title': title, 'data-missing': true},
         el('h2', {id: `${id}-title`}, title), el('p', {class: 'hint'}, why));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pipeline.js - how much of each pipeline stage's time it neither works nor moves data.
+// pipeline.js - the pipeline bubble: time in which a stage neither computes nor communicates.
 
 import {el} from './dom.js';
 import {barLegend, stackedBar} from './bars.js';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// raster.js - a rectangle of pixels that we colour ourselves, and put on the canvas in one go.
+// raster.js - a rectangle of pixels that is filled directly and copied to the canvas at once.
 //
-// Why not fillRect: a dense timeline is some hundred thousand rectangles a frame, most of them a pixel wide.
-// Writing 32-bit numbers keeps every frame under a few milliseconds, whatever is in it.
+// Why not fillRect: a dense timeline has some hundred thousand rectangles per frame, most of them a pixel wide. Writing
+// 32-bit pixels keeps every frame within a few milliseconds, whatever its content.
 
 import {mixColours, packColour} from './palette.js';
 /** @import {Rgb} from './palette.js' */
@@ -29,7 +29,7 @@ export class Raster {
         this.pixels.fill(colour);
     }
 
-    /** Whole pixels; what lies outside is left away. @param {number} left @param {number} top @param {number} right
+    /** Whole pixels, clipped to the raster. @param {number} left @param {number} top @param {number} right
      *  @param {number} bottom @param {number} colour */
     rect(left, top, right, bottom, colour) {
         const x0 = left < 0 ? 0 : left;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows.js - where the spans of a timeline lie on the screen: ranks, their tracks, and rows within a track.
+// rows.js - layout of a timeline: ranks, their tracks, and rows within a track.
 //
 //     rank 0 | compute  |==gemm==|  |==gemm==|        a block: one rank, open or closed
 //            | stream   |====all-reduce====|          a lane of a track is a row;
@@ -19,7 +19,7 @@ const LANES_MOST = 32;
 const COUNTER_HEIGHT = 34;
 const BLOCK_GAP = 5;
 const TRACK_GAP = 2;
-const OPEN_HEIGHT_MOST = 60; /* rows: with more, only the first blocks start open */
+const OPEN_HEIGHT_MOST = 60; /* rows: beyond this, only the first blocks are open initially */
 
 /**
  * @typedef {object} Row
@@ -45,7 +45,7 @@ const OPEN_HEIGHT_MOST = 60; /* rows: with more, only the first blocks start ope
 
 /** @typedef {{blocks: Block[], height: number, rowOfSpan: Uint32Array, rows: Row[]}} Scene */
 
-/** Spans of a track onto lanes: each onto the first that is free. @param {Timeline} timeline
+/** Assigns the spans of a track to lanes: each to the first free one. @param {Timeline} timeline
  *  @param {number} track @returns {Uint32Array[]} */
 function lanesOfTrack(timeline, track) {
     const from = timeline.first[track];
@@ -121,12 +121,12 @@ function sceneOfBlocks(timeline, blocks) {
     return scene;
 }
 
-/** A track with many lanes gets thinner ones. @param {number} lanes */
+/** The more lanes a track has, the thinner they are. @param {number} lanes */
 function laneHeight(lanes) {
     return lanes <= 4 ? 18 : lanes <= 8 ? 14 : lanes <= 16 ? 9 : 6;
 }
 
-/** Gives each block and row its place; again after a block was opened or closed. @param {Scene} scene */
+/** Computes the position of each block and row; called again after a block is opened or closed. @param {Scene} scene */
 export function layoutScene(scene) {
     let y = 2;
     for (const block of scene.blocks) {
@@ -155,7 +155,7 @@ function layoutOpen(block) {
     block.height = Math.max(18, y - block.y);
 }
 
-/** Closed: every row is a strip; counters and the deepest lanes are left out when there are many. @param {Block} block */
+/** A closed block: every row is a strip; counters and the deepest lanes are dropped if there are many. @param {Block} block */
 function layoutClosed(block) {
     const strips = block.rows.filter((row) => row.counter < 0);
     const height = strips.length <= 4 ? 4 : strips.length <= 8 ? 3 : 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// search.js - spans by name: which texts match (a * stands for anything), and which span comes next in time.
+// search.js - find spans by name: which texts match (* matches anything), and which match is next in time.
 //
-// Texts are few, spans many: a search is over the texts, and a step a single pass over the spans.  No list of
-// results is kept, so a search for what every span is called costs nothing more.
+// There are few texts and many spans: a search scans the texts, and a step to the next match is one pass over the
+// spans.  No list of results is kept, so a search that matches every span costs no more.
 
 /** @import {Timeline} from './columns.js' */
 /** @import {Search} from './view.js' */
@@ -24,7 +24,7 @@ function comesBefore(timeline, a, b) {
     return timeline.start[a] !== timeline.start[b] ? timeline.start[a] < timeline.start[b] : a < b;
 }
 
-/** The match after (or before) a span; around the end it begins anew.
+/** The match after (or before) a span, wrapping around at the end.
  *  @param {Timeline} timeline @param {Search} search
  *  @param {number} current  or -1 @param {1 | -1} step @returns {number} */
 export function nextMatch(timeline, search, current, step) {
@@ -40,7 +40,7 @@ export function nextMatch(timeline, search, current, step) {
     return next >= 0 ? next : first >= 0 ? first : search.count > 0 ? current : -1;
 }
 
-/** Which match, counted from 1 in order of time, a span is; 0: none. @param {Timeline} timeline
+/** The index of a match in order of time, from 1; 0: not a match. @param {Timeline} timeline
  *  @param {Search} search @param {number} span */
 export function matchNumber(timeline, search, span) {
     if (span < 0 || !search.isMatch[timeline.name[span]]) return 0;

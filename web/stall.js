@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stall.js - when a run came to a halt: who waits for whom, before anything else.
+// stall.js - if a run stalled: who waits for whom, above all other panels.
 
 import {el} from './dom.js';
 import {listOf} from './panel.js';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// step_chart.js - a few values over time, a step for each column of time, with a line under the mouse that says them all.
+// step_chart.js - a few values over time, one step per column, with a line at the mouse that shows all of them.
 
 import {el, svg} from './dom.js';
 import {niceStep, timeText, timeTicks} from './units.js';
@@ -25,7 +25,7 @@ function stepY(most, value) {
     return STEP_HEIGHT - STEP_BOTTOM - value / most * (STEP_HEIGHT - STEP_BOTTOM - STEP_TOP);
 }
 
-/** Up, along, up, along. @param {StepData} data @param {number} most @param {number[]} values */
+/** The path of a step function. @param {StepData} data @param {number} most @param {number[]} values */
 export function stepsOf(data, most, values) {
     let path = '';
     let before = NaN;
@@ -39,7 +39,7 @@ export function stepsOf(data, most, values) {
     return path === '' ? '' : `${path}H${stepX(data, data.end_ns).toFixed(1)}`;
 }
 
-/** Steps of bytes are powers of two, so that labels are whole. @param {StepData} data @param {number} most */
+/** Grid lines; for bytes at powers of two, so that labels are whole. @param {StepData} data @param {number} most */
 function stepMarks(data, most) {
     let step = niceStep(most / 5);
     if (data.isBytes) for (step = 1; most / step > 6;) step *= 2;
@@ -96,7 +96,7 @@ export function seriesClass(k) {
     return `series series-${k % 6} dash-${k % 8}`;
 }
 
-/** Which line is which. @param {string[]} names */
+/** The legend. @param {string[]} names */
 export function lineLegend(names) {
     return el('div', {class: 'legend line-legend'}, ...names.map((name, k) => el('span', {class: 'chip'},
         svg('svg', {class: `line-sample ${seriesClass(k)}`, viewBox: '0 0 26 8', 'aria-hidden': 'true'}, svg('path', {class: 'line', d: 'M0 4H26'})), name)));

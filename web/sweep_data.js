@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// sweep_data.js - the table of a sweep: columns, rows, which of them the filters let through.
+// sweep_data.js - the table of a sweep: columns, rows, and the rows that pass the filters.
 
 /** @import {SweepDocument, SweepValue} from './types.js' */
 
 /** One point, with its values by column. @typedef {{point: number, error: string | null, values: SweepValue[]}} SweepRow */
 
-/** What a filter lets through: some values, or a span. @typedef {{values: Set<string> | null, from: number, to: number}} SweepFilter */
+/** What a filter accepts: some values, or a range. @typedef {{values: Set<string> | null, from: number, to: number}} SweepFilter */
 
-/** How a value reads; numbers short. @param {SweepValue} value */
+/** A value as text; numbers are shortened. @param {SweepValue} value */
 export function sweepText(value) {
     if (value === null || value === undefined) return '\u2013';
     if (typeof value !== 'number') return String(value);
@@ -42,7 +42,7 @@ export class SweepTable {
             && this.rows.every((row) => typeof row.values[column] === 'number' || row.values[column] === null);
     }
 
-    /** Different values, numbers by size. @param {number} column */
+    /** Distinct values, numbers in ascending order. @param {number} column */
     distinct(column) {
         const seen = new Map(this.rows.map((row) => [String(row.values[column]), row.values[column]]));
         const list = [...seen.values()];
@@ -62,7 +62,7 @@ export class SweepTable {
         return {from, to};
     }
 
-    /** Rows that every filter lets through. */
+    /** Rows that pass every filter. */
     shown() {
         return this.rows.filter((row) => [...this.filters].every(([column, filter]) => {
             const value = row.values[column];
@@ -71,7 +71,7 @@ export class SweepTable {
         }));
     }
 
-    /** The column and direction of the goal; the first figure when the goal is an expression or there is none. */
+    /** The column and direction of the goal; the first figure if there is no goal or it is an expression. */
     goalColumn() {
         const match = /^(min|max) (.*)$/.exec(this.goal ?? '');
         const named = match ? this.place(match[2].trim()) : -1;

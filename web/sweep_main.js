@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sweep_main.js - the page of a sweep: what came of it, filters, plots, the table.
+// sweep_main.js - the page of a sweep: results, filters, plots, table.
 
 import {byId, el} from './dom.js';
 import {panel} from './panel.js';
@@ -58,7 +58,7 @@ class SweepPage {
         this.update();
     }
 
-    /** A field per axis: boxes for few values, two ends for many. */
+    /** A filter per axis: checkboxes for few values, a range for many. */
     filterFields() {
         return [...this.axes, this.table.goalColumn().column].filter((k, place, all) => all.indexOf(k) === place && this.table.distinct(k).length > 1).map((k) => {
             const values = this.table.distinct(k);

@@ -12,9 +12,9 @@ const SWEEP_EVEN_VALUES = 12;
 const SWEEP_UNITS = /** @type {[number, string][]} */ ([[1e15, 'P'], [1e12, 'T'], [1e9, 'G'], [1e6, 'M'], [1e3, 'k']]);
 const SWEEP_FRAME = {width: 900, height: 420, left: 84, right: 20, top: 16, bottom: 48};
 
-/** A scale from values to a place from 0 to 1. */
+/** A scale that maps values to 0 to 1. */
 class SweepScale {
-    /** isEven: each value has a place of its own, also where they are numbers.
+    /** isEven: values are evenly spaced, even if they are numbers.
      *  @param {SweepTable} table @param {number} column @param {boolean} isLog @param {boolean} [isEven] */
     constructor(table, column, isLog, isEven = false) {
         this.isText = isEven || !table.isNumber(column);
@@ -26,7 +26,7 @@ class SweepScale {
         this.to = this.isText ? this.texts.length - 0.5 : this.isLog ? to * 1.08 : to + room;
     }
 
-    /** NaN: nowhere. @param {any} value */
+    /** NaN: no position. @param {any} value */
     place(value) {
         const number = this.isText ? this.texts.indexOf(String(value)) : typeof value === 'number' ? value : NaN;
         if (this.isLog) return Math.log(number / this.from) / Math.log(this.to / this.from);
@@ -56,7 +56,7 @@ function sweepShort(value) {
     return `${Number((value / scale).toPrecision(4))}${unit}`;
 }
 
-/** What a dot says when the mouse rests on it. @param {SweepTable} table @param {SweepRow} row @param {number[]} columns */
+/** The tooltip of a dot. @param {SweepTable} table @param {SweepRow} row @param {number[]} columns */
 function sweepHint(table, row, columns) {
     return [`point ${row.point}`, ...columns.map((k) => `${table.columns[k].name}: ${sweepText(row.values[k])}`)].join('\n');
 }
@@ -93,7 +93,7 @@ export function sweepScatter(table, rows, choice, onPick) {
     return el('div', {}, picture, legend);
 }
 
-/** Each point a line across its axes; the best are drawn last and strong.
+/** Parallel coordinates: each point is a line across the axes; the best are drawn last, in strong colours.
  *  @param {SweepTable} table @param {SweepRow[]} rows @param {(row: SweepRow) => void} onPick */
 export function sweepParallel(table, rows, onPick) {
     const {width, height} = {width: 900, height: 320};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// table.js - real tables: sorted by a click (or Enter) on a heading, numbers to the right, long ones in parts.
+// table.js - tables: sorted by a click (or Enter) on a heading, numbers aligned right, long tables shown in parts.
 
 import {el} from './dom.js';
 import {countText} from './units.js';
@@ -13,13 +13,13 @@ const ROWS_MORE = 500;
  * @typedef {object} Column
  * @property {string} title
  * @property {(row: T) => Child} show
- * @property {((row: T) => number | string | null | undefined)} [key]   what to sort by; none: not sortable
+ * @property {((row: T) => number | string | null | undefined)} [key]   sort key; none: not sortable
  * @property {boolean} [isNumber]
- * @property {string} [meaning]     what the word means
- * @property {(row: T) => string} [exact]   shown when the mouse rests on it
+ * @property {string} [meaning]     the meaning of the term
+ * @property {(row: T) => string} [exact]   shown on hover
  */
 
-/** Unknown values come last, whichever way. @param {any} a @param {any} b @param {number} sign */
+/** Unknown values come last in either direction. @param {any} a @param {any} b @param {number} sign */
 function compareKeys(a, b, sign) {
     const isAbsent = [a, b].map((value) => value === null || value === undefined || Number.isNaN(value));
     if (isAbsent[0] || isAbsent[1]) return Number(isAbsent[0]) - Number(isAbsent[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// theme.js - light, dark, or as the system has it.
+// theme.js - light, dark, or the system's setting.
 
 import {el} from './dom.js';
 
@@ -7,7 +7,7 @@ const THEMES = ['system', 'light', 'dark'];
 
 const CONDITIONS = {system: '(prefers-color-scheme: dark)', light: 'not all', dark: 'all'};
 
-/** The rule of report.css with the dark colours: they stand there once, and what is changed is when it holds. */
+/** The rule of report.css with the dark colours: the theme changes only its condition. */
 function findDarkRule() {
     for (const sheet of document.styleSheets) {
         for (const rule of sheet.cssRules) {
@@ -24,7 +24,7 @@ function applyTheme(theme, darkRule) {
     if (darkRule) darkRule.media.mediaText = CONDITIONS[/** @type {keyof typeof CONDITIONS} */ (theme)];
 }
 
-/** Storage may be forbidden for files; then the choice lasts as long as the page. @param {string} [theme] */
+/** Browsers may deny storage to local files; then the choice lasts as long as the page. @param {string} [theme] */
 function remember(theme) {
     try {
         if (theme) localStorage.setItem('orrery-theme', theme);
@@ -34,7 +34,7 @@ function remember(theme) {
     }
 }
 
-/** A button that goes round; the canvases are drawn anew. @param {() => void} onChange */
+/** A button that cycles through the themes; the canvases are redrawn. @param {() => void} onChange */
 export function themeButton(onChange) {
     const darkRule = findDarkRule();
     let theme = THEMES.includes(remember()) ? remember() : 'system';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeline_detail.js - words about the span under the mouse, the selected one, and the measured stretch of time.
+// timeline_detail.js - text about the span at the mouse, the selected span, and the measured time range.
 
 import {el} from './dom.js';
 import {kindClass} from './palette.js';
@@ -68,7 +68,7 @@ function facts(view, span) {
     return list;
 }
 
-/** @param {TimelineView} view @param {'from' | 'to'} side  where the other span stands */
+/** @param {TimelineView} view @param {'from' | 'to'} side  which end the other span is at */
 function neighbours(view, side) {
     const {arrows} = view.timeline;
     const here = side === 'from' ? arrows.to : arrows.from;
@@ -103,7 +103,7 @@ export function detailOfSelection(view, find) {
             el('button', {type: 'button', onclick: () => find(spanName(timeline, selected))}, 'Find all of this name')));
 }
 
-/** Time of each kind within a stretch, over the top lanes of all tracks. @param {TimelineView} view
+/** Time of each kind within a range, over the top lanes of all tracks. @param {TimelineView} view
  *  @param {{from: number, to: number}} measure */
 function busyWithin(view, measure) {
     const {timeline, scene} = view;

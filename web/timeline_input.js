@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeline_input.js - hands on the timeline: mouse, wheel and keys.
+// timeline_input.js - input on the timeline: mouse, wheel and keys.
 //
-// The wheel zooms at the mouse.  A page that is being scrolled is not caught by a timeline that comes under the
-// mouse: a wheel that began outside goes on scrolling the page until it rests.
+// The wheel zooms at the mouse.  Scrolling the page continues when the timeline moves under the mouse: a wheel movement
+// that began outside scrolls the page until it pauses.
 
 import {RULER_HEIGHT} from './view.js';
 import {isTextField} from './dom.js';
@@ -124,7 +124,7 @@ function clickAt(view, place) {
     if (place.area === 'plot') view.select(spanAt(view, place.x, place.y));
 }
 
-/** Keys of the timeline; true when the key meant something. @param {TimelineView} view @param {KeyboardEvent} event */
+/** Keys of the timeline; true if the key was handled. @param {TimelineView} view @param {KeyboardEvent} event */
 export function timelineKey(view, event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const x = view.cursor >= 0 ? view.cursor : view.width / 2;
@@ -149,7 +149,7 @@ export function timelineKey(view, event) {
     }
 }
 
-/** Letters work wherever the focus is, as long as the timeline is to be seen; arrows only when it has the focus.
+/** Letters work with any focus while the timeline is visible; arrow keys only when it has the focus.
  *  @param {HTMLCanvasElement} canvas @param {TimelineView} view */
 function listenToKeys(canvas, view) {
     document.addEventListener('keydown', (event) => {

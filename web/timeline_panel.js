@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeline_panel.js - the timeline with all that belongs to it: search, map, canvas, details.
+// timeline_panel.js - the timeline panel: search, minimap, canvas, details.
 //
-// It draws as soon as the events are decoded; levels of detail and the map are built afterwards, a few
-// milliseconds at a time, and each row looks better once its levels are there.
+// It draws as soon as the events are decoded. Levels of detail and the minimap are built afterwards, a few milliseconds
+// at a time; each row is redrawn more exactly once its levels exist.
 
 import {breathe, el} from './dom.js';
 import {writeAddress} from './address.js';
@@ -24,9 +24,9 @@ import {missingPanel, panel} from './panel.js';
 
 const SLICE_MS = 10;
 const MAP_BINS = 600;
-const NAMES_MANY = 80; /* more names than this are folded at first */
+const NAMES_MANY = 80; /* with more names than this, names are merged initially */
 
-/** Works through a generator without keeping the page from its user. @template T
+/** Runs a generator in slices, so that the page stays responsive. @template T
  *  @param {Generator<void, T>} work @returns {Promise<T>} */
 async function inSlices(work) {
     for (;;) {
@@ -49,14 +49,14 @@ function* levelsOfRows(view) {
     }
 }
 
-/** The panel of a run's timeline; the view comes later, when the events are decoded. */
+/** The panel of a run's timeline; the view is made when the events are decoded. */
 export class TimelinePanel {
     /** @param {TimelineMeta} meta @param {PathStep[]} steps @param {number} run  which one */
     constructor(meta, steps, run) {
         this.meta = meta;
         this.steps = steps;
         this.run = run;
-        /** @type {Address | null} asked for before the events were decoded */
+        /** @type {Address | null} requested before the events were decoded */
         this.wanted = null;
         /** @type {TimelineView | null} */
         this.view = null;
@@ -181,7 +181,7 @@ export class TimelinePanel {
         await fill();
     }
 
-    /** @param {TimelineView} view  only kinds that occur are worth a line in the legend */
+    /** @param {TimelineView} view  the legend lists only kinds that occur */
     showUsedKinds(view) {
         const used = new Uint8Array(this.meta.kinds.length);
         for (let k = 0; k < view.timeline.count; k++) used[view.timeline.kind[k]] = 1;
@@ -222,7 +222,7 @@ export class TimelinePanel {
         });
     }
 
-    /** The colour scheme changed, or the page is about to be printed. */
+    /** Redraws after a change of the colour scheme or before printing. */
     recolour() {
         this.painter?.refreshColours();
         this.painter?.draw(window.devicePixelRatio || 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// topology.js - the network: its dimensions as small drawings, its links by how much they are used.
+// topology.js - the network: its dimensions as small drawings, its links by utilization.
 //
-// Few links are drawn as lines between places on a circle; many as a matrix, sender by receiver, where each
-// cell shows the busiest link that falls into it.
+// Few links are drawn as lines between nodes on a circle; many as a matrix, sender by receiver, in which each cell
+// shows its busiest link.
 
 import {el, svg} from './dom.js';
 import {cssColour, cssText, heatColour, mixColours} from './palette.js';
@@ -17,13 +17,13 @@ const LINKS_DRAWN = 400;
 const DOTS_MOST = 16;
 const MATRIX_SIDE = 420;
 
-/** Places on a circle, from the top clockwise. @param {number} count @param {number} k @param {number} radius @param {number} centre */
+/** Positions on a circle, clockwise from the top. @param {number} count @param {number} k @param {number} radius @param {number} centre */
 function onCircle(count, k, radius, centre) {
     const angle = k / count * 2 * Math.PI - Math.PI / 2;
     return {x: centre + radius * Math.cos(angle), y: centre + radius * Math.sin(angle)};
 }
 
-/** What a dimension is, by its name: "Ring 8", "Switch 32", "FullyConnected 4". @param {string} name */
+/** The shape of a dimension, from its name: "Ring 8", "Switch 32", "FullyConnected 4". @param {string} name */
 function shapeOf(name) {
     const word = name.toLowerCase();
     if (word.includes('switch')) return 'switch';
@@ -60,7 +60,7 @@ function dimensionCard(dimension, number) {
             el('dt', {}, 'in use'), el('dd', {}, shareText(dimension.utilisation)))));
 }
 
-/** Few links: lines bent to the middle, so that both directions are seen. @param {Topology} topology */
+/** Few links: lines bent towards the centre, so that both directions are visible. @param {Topology} topology */
 function linkDrawing(topology) {
     const nodes = listOf(topology.nodes);
     const ranks = nodes.filter((node) => node.kind !== 'switch').sort((a, b) => nodeNumber(a) - nodeNumber(b));
@@ -91,7 +91,7 @@ function netNode(node, at, radius) {
     return svg('g', {}, shape, name, svg('title', {}, nodeName(node)));
 }
 
-/** A switch stands inside the circle, near the ranks that it joins; those that join ranks all around share the middle.
+/** A switch is inside the circle, near the ranks it connects; switches that connect ranks all around share the centre.
  *  @param {number[]} switches @param {NetLink[]} links @param {Map<number, {x: number, y: number}>} places */
 function placeSwitches(switches, links, places) {
     const means = switches.map((id) => {
@@ -104,7 +104,7 @@ function placeSwitches(switches, links, places) {
     central.forEach(({id}, k) => places.set(id, central.length === 1 ? {x: 210, y: 210} : onCircle(central.length, k, Math.min(70, 14 + 5 * central.length), 210)));
 }
 
-/** The number that its label ends in: of a rank, the rank. @param {NetNode} node */
+/** The number at the end of its label: for a rank, the rank. @param {NetNode} node */
 function nodeNumber(node) {
     const digits = /\d+$/.exec(node.label ?? '');
     return digits ? Number(digits[0]) : node.id;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// types.js - the document that a report carries, as types; docs/format/report.md says it in words.
+// types.js - types of the document embedded in a report; docs/format/report.md describes it.
 //
-// Every figure may be missing (null or no key): then it is not known, and the page says so instead of drawing
-// a zero.  Times are nanoseconds, sizes bytes, rates bytes per second, shares 0 to 1.
+// Every figure may be missing (null or no key): then it is unknown, and the page says so instead of drawing a zero.
+// Times are nanoseconds, sizes bytes, rates bytes per second, shares 0 to 1.
 
 /** @typedef {number | null | undefined} Maybe */
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// units.js - numbers as people read them: always with a unit, a few digits, and the same width of digits.
+// units.js - numbers for people: always with a unit, few digits, digits of equal width.
 //
-// Simulated times need exactness now and then, so every short text has a long one for tooltips.
+// Simulated times are sometimes needed exactly, so every short text has a long one for tooltips.
 
 /** @import {Maybe} from './types.js' */
 
-/** What stands where nothing is known. */
+/** Shown for unknown values. */
 export const UNKNOWN = '\u2013';
 
 const TIME_UNITS = /** @type {[number, string][]} */ ([[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s'], [1, 'ns']]);
@@ -33,7 +33,7 @@ function shortNumber(value) {
 /** @param {number} value @param {[number, string][]} units */
 function inUnits(value, units) {
     const size = Math.abs(value);
-    /* 999.96 of one unit would print as 1000: the next one up is taken a little early. */
+    /* 999.96 of one unit would print as 1000, so switch to the next unit slightly early. */
     const [scale, unit] = units.find(([limit]) => size >= limit * 0.99995) ?? units[units.length - 1];
     return `${shortNumber(value / scale)}\u00a0${unit}`;
 }
@@ -87,13 +87,13 @@ export function countText(value) {
     return isKnown(value) ? groupDigits(value) : UNKNOWN;
 }
 
-/** 12.3 M, for places where a whole number is too long. @param {Maybe} value */
+/** 12.3 M, where a full number is too long. @param {Maybe} value */
 export function roughText(value) {
     if (!isKnown(value)) return UNKNOWN;
     return Math.abs(value) < 100000 ? groupDigits(value) : inUnits(value, COUNT_UNITS).replace(/\u00a0 ?/, '\u00a0');
 }
 
-/** A value of a counter, whose unit the file says. @param {number} value @param {string} unit */
+/** A value of a counter, in the unit from the file. @param {number} value @param {string} unit */
 export function counterText(value, unit) {
     if (/^(b|bytes?)$/i.test(unit)) return sizeText(value);
     if (/^(ns|nanoseconds?)$/i.test(unit)) return timeText(value);

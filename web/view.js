@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// view.js - what a timeline shows at this moment: window of time, scroll, selection; and how that may change.
+// view.js - the state of a timeline view: time window, scroll position, selection; and its changes.
 //
-// Times here are ticks from the start of the timeline.  x is counted from the left of the plot, y from the top
-// of the rows, both in CSS pixels.  Every change goes through a method, which asks for one redraw a frame.
+// Times here are ticks from the start of the timeline.  x is counted from the left of the plot, y from the top of the
+// rows, both in CSS pixels.  Every change goes through a method, which requests at most one redraw per frame.
 
 import {layoutScene} from './rows.js';
 import {firstAtOrAfter} from './columns.js';
@@ -38,7 +38,7 @@ export class TimelineView {
         this.width = 800;  /* of the plot */
         this.height = 300; /* of the rows */
         this.selected = -1;
-        /** @type {number[]} that end or begin at the selected span */
+        /** @type {number[]} arrows that end or begin at the selected span */
         this.arrows = [];
         this.hover = -1;
         this.cursor = -1; /* x of the mouse, or -1 */
@@ -73,7 +73,7 @@ export class TimelineView {
         return tick * this.timeline.tickNs;
     }
 
-    /** Moves the window, keeps it inside the timeline and not too narrow. @param {number} from @param {number} to */
+    /** Moves the window, keeping it within the timeline and not too narrow. @param {number} from @param {number} to */
     setWindow(from, to) {
         const extent = this.timeline.extent;
         const width = Math.min(extent, Math.max(to - from, Math.min(TICKS_LEAST, extent)));
@@ -83,7 +83,7 @@ export class TimelineView {
         this.redraw();
     }
 
-    /** The tick under x stays there. @param {number} x @param {number} factor  below 1: closer */
+    /** Zooms; the tick at x keeps its position. @param {number} x @param {number} factor  below 1: closer */
     zoom(x, factor) {
         const at = this.tickAt(x);
         const width = Math.min(this.timeline.extent, Math.max((this.to - this.from) * factor, Math.min(TICKS_LEAST, this.timeline.extent)));
@@ -130,7 +130,7 @@ export class TimelineView {
         this.scrollBy(0);
     }
 
-    /** The rank of the selected span; of the first, when none is. */
+    /** The rank of the selected span; without a selection the first. */
     toggleSelected() {
         const row = this.scene.rows[this.selected < 0 ? 0 : this.scene.rowOfSpan[this.selected]];
         const block = this.scene.blocks.find((one) => one.rows.includes(row));
@@ -177,7 +177,7 @@ export class TimelineView {
         this.select(span);
     }
 
-    /** The selected span, or what was measured, fills the window. */
+    /** Zooms to the selected span or the measured range. */
     zoomToSelection() {
         if (this.measure) return this.setWindow(this.measure.from, this.measure.to);
         if (this.selected < 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// whatif.js - what to change: how much faster the run would be, the most rewarding change first.
+// whatif.js - what-ifs: how much faster the run would be, the most effective change first.
 
 import {el} from './dom.js';
 import {smallBar} from './bars.js';
