@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip calls to build the package: meson-python, and then the true tag of the wheel.
+"""The build backend that pip calls: meson-python, which then corrects the wheel's tag.
 
-meson-python names a wheel after the Python that built it (cp311-abi3).  The extension keeps to the limited API of the
-version in FIRST, whatever builds it, so the wheel is for that version and all later ones.
+meson-python names a wheel after the Python that built it (cp311-abi3).  The extension always uses the limited API of
+the version in FIRST, so the wheel works with that version and all later ones.
 """
 
 import base64
@@ -30,7 +30,7 @@ def _retagged(name):
 
 
 def _retag(folder, name):
-    """The same wheel under its true name; the tag in it and the sum of that file change too."""
+    """Rename the wheel; the tag inside it and that file's checksum change too."""
     wanted = _retagged(name)
     if wanted == name:
         return name

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_column.c - a column of numbers that lies in the library's memory.
+/* core_column.c - a column of numbers in the library's memory.
  *
- * NumPy reads it in place through __array_interface__, which says where the numbers are and how far
- * apart; the buffer protocol would need Python 3.11's limited API.  A stride of 0 is one value for
- * all rows, a larger one a field of an array of structs.  Without NumPy it is a sequence of
+ * NumPy reads it in place through __array_interface__, which has the address and the stride; the
+ * buffer protocol would need Python 3.11's limited API.  A stride of 0 means one value for all
+ * rows, a larger one a field of an array of structs.  Without NumPy it is a sequence of
  * integers. */
 #include "core.h"
 
@@ -11,7 +11,7 @@
 
 typedef struct column {
     PyObject_HEAD PyObject *keep;
-    void *own; /* memory of its own */
+    void *own; /* memory that it owns */
     const char *data;
     Py_ssize_t count, stride;
     core_kind kind;
@@ -40,7 +40,7 @@ static PyObject *make(PyObject *keep, core_kind kind, Py_ssize_t count, Py_ssize
 PyObject *core_column(
     PyObject *keep, const void *data, core_kind kind, Py_ssize_t count, Py_ssize_t stride)
 {
-    static const uint64_t nothing = 0; /* NumPy takes no NULL, whatever the count */
+    static const uint64_t nothing = 0; /* NumPy does not accept NULL, even for a count of 0 */
     PyObject *c = make(keep, kind, count, stride);
     if (c)
         ((column *)c)->data = data ? data : (const void *)&nothing;

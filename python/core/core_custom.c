@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_custom.c - Python callables as models: a network, a compute model, collective algorithms.
  *
- * The library calls C functions without a context of the caller's, so each kind finds its callable
- * in its own way: the network by its state, which is made while core_custom_enter has left the
- * callables in a variable of the thread; an algorithm by its table, which is the first member of a
- * struct of ours; the compute model by its context.  The library runs without the GIL, so each call
- * takes it.  The first exception ends the run and is raised again behind it. */
+ * The library calls C functions without a caller's context, so each kind finds its callable
+ * differently: the network through its state, which is created while a thread-local variable set by
+ * core_custom_enter holds the callables; an algorithm through its table, the first member of a
+ * struct here; the compute model through its context.  The library runs without the GIL, so each
+ * call acquires it.  The first exception ends the run and is raised again afterwards. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 enum { MOST_ALGORITHMS = 32 };
 
 typedef struct algorithm {
-    orr_coll_ops ops; /* first: found again from orr_coll.ops */
+    orr_coll_ops ops; /* first member: orr_coll.ops points to it */
     struct custom *of;
     PyObject *call;
 } algorithm;
@@ -22,8 +22,8 @@ typedef struct algorithm {
 typedef struct custom {
     PyObject *network, *compute, *trace_class;
     PyObject *type, *value, *trace; /* the first exception */
-    PyObject *running;     /* generators of phases that are not over, for a run that ends early */
-    PyObject *known_trace; /* of the compute model's last call */
+    PyObject *running;     /* generators of unfinished phases, in case the run ends early */
+    PyObject *known_trace; /* of the last call of the compute model */
     const orr_trace *known;
     orr_net_ops net;
     orr_compute_ops comp;
@@ -89,7 +89,7 @@ static bool delay_of(PyObject *said, const char *what, orr_ps *out)
     return true;
 }
 
-/* ---- a network: (src, dst, bytes, now_ns) -> nanoseconds until it is there ---- */
+/* ---- a network: (src, dst, bytes, now_ns) -> nanoseconds until delivery ---- */
 
 static orr_code network_create(const orr_net_config *cfg, void **out, orr_error *err)
 {
@@ -115,9 +115,9 @@ static orr_code network_send(void *net, orr_net *n, const orr_message *m, orr_er
     return code;
 }
 
-/* ---- a compute model: (node) -> nanoseconds, or None: as without it ---- */
+/* ---- a compute model: (node) -> nanoseconds, or None for the default ---- */
 
-/* Nodes are those of a trace that lies in the set of the run. */
+/* Nodes belong to a trace of the run's set. */
 static PyObject *trace_object(custom *c, const orr_trace *t)
 {
     if (c->known == t && c->known_trace)
@@ -151,19 +151,19 @@ static orr_code compute_time(
     return code;
 }
 
-/* ---- a collective algorithm: a generator that yields what one member does ----
+/* ---- a collective algorithm: a generator that yields the actions of one member ----
  *
  *     ("send", member, bytes), ("receive", member, bytes), ("reduce", bytes)
  *
- * A send goes on at once; a receive and a reduction come back when they are over. */
+ * A send returns immediately; a receive and a reduction return when they have finished. */
 
 typedef struct phase {
     PyObject *generator; /* held by custom.running */
     orr_bytes data;
     uint32_t root;
-    bool is_inside; /* of advance: a message that is there already comes back from within */
+    bool is_inside; /* in advance: a message that has already arrived is received recursively */
     bool is_ready;
-    bool has_begun; /* start is over */
+    bool has_begun; /* start has returned */
 } phase;
 
 static bool phase_setup(orr_coll *c, const orr_coll_phase *p)
@@ -232,7 +232,7 @@ static doing do_step(orr_coll *c, PyObject *step)
     return sends ? DOES_MORE : WAITS;
 }
 
-/* With the GIL.  c is gone when this returns and the generator was at its end. */
+/* With the GIL.  c is invalid afterwards if the generator has ended. */
 static void advance(orr_coll *c)
 {
     algorithm *a = (algorithm *)(uintptr_t)c->ops;
@@ -246,7 +246,7 @@ static void advance(orr_coll *c)
     for (doing d = DOES_MORE; d == DOES_MORE;) {
         PyObject *step = PyIter_Next(at->generator);
         if (!step && !PyErr_Occurred()) {
-            if (!at->has_begun) /* a phase cannot end in its start: one endpoint delay later */
+            if (!at->has_begun) /* a phase cannot end in start: end it one endpoint delay later */
                 break;
             phase_end(a->of, at);
             orr_coll_done(c);
@@ -303,7 +303,7 @@ static void phase_received(orr_coll *c, orr_bytes size)
     phase_timer(c);
 }
 
-/* ---- taking them ---- */
+/* ---- reading the callables ---- */
 
 static void custom_free(PyObject *capsule)
 {
@@ -327,7 +327,7 @@ static PyObject *held(PyObject *o)
     return o;
 }
 
-/* Either those with a root, or those without (collective.h). */
+/* Either the rooted collectives or the others (collective.h). */
 static uint32_t kinds_of(bool is_rooted)
 {
     const uint32_t rooted = ORR_COLL_BIT(ORR_COLL_BROADCAST) | ORR_COLL_BIT(ORR_COLL_REDUCE) |
@@ -351,7 +351,7 @@ static bool take_collectives(custom *c, PyObject *list, orr_run_config *config)
 {
     const Py_ssize_t n = PyList_Size(list);
     if (n > MOST_ALGORITHMS) {
-        core_raise_usage("more than 16 collective algorithms"); /* each may stand for two */
+        core_raise_usage("more than 16 collective algorithms"); /* each may become two */
         return false;
     }
     for (Py_ssize_t i = 0; i < n; i++) {

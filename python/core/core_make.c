@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_make.c - traces from elsewhere: models, PyTorch, workloads of other programs. */
+/* core_make.c - traces from other sources: models, PyTorch, workloads of other programs. */
 #include "core.h"
 
 #include <orrery/lab/capture.h>
@@ -57,7 +57,7 @@ static bool take_software(const char *name, const orr_software **out)
     return false;
 }
 
-/* Its memory and its software; and one device for each rank. */
+/* Its memory and software; and check that it has a device per rank. */
 static bool take_machine(PyObject *o, orr_llm_options *l)
 {
     const char *name = core_text(o, "machine");
@@ -506,8 +506,8 @@ static orr_code from_goal(conversion *c, orr_set **out, orr_error *err)
     return code ? orr_because(err, code, "%s", c->path) : ORR_OK;
 }
 
-/* is_goal(path): whether the program would take the file for a schedule, by its name or its first
- * bytes */
+/* is_goal(path): would the program treat the file as a schedule, by its extension or first
+ * bytes? */
 static PyObject *is_goal(PyObject *module, PyObject *args)
 {
     PyObject *path;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_module.c - the module orrery._core: errors, options, and what makes types. */
+/* core_module.c - the module orrery._core: errors, options, creation of types. */
 #include "core.h"
 
 #include <orrery/version.h>
 
 #include <string.h>
 
-static PyObject *error_class; /* orrery.Error, which is Python */
+static PyObject *error_class; /* orrery.Error, defined in Python */
 
 /* ---- errors ---- */
 
@@ -53,8 +53,8 @@ PyObject *core_raise_usage(const char *text)
 
 /* ---- options ---- */
 
-/* PyDict_GetItemString would take a lack of memory for an option that was not given.  After an error
- * nothing is given: the first one counts. */
+/* PyDict_GetItemString would treat running out of memory as a missing option.  After an error all
+ * options count as missing: the first error is reported. */
 PyObject *core_object(PyObject *options, const char *name)
 {
     if (PyErr_Occurred())
@@ -65,8 +65,7 @@ PyObject *core_object(PyObject *options, const char *name)
     return v == Py_None ? NULL : v;
 }
 
-/* A value of the wrong kind is said in words that name the option; a lack of memory stays what it
- * is. */
+/* The error for a value of the wrong type names the option; a MemoryError is kept. */
 static bool is_wrong_kind(void)
 {
     if (PyErr_ExceptionMatches(PyExc_MemoryError))
@@ -103,7 +102,7 @@ bool core_flag(PyObject *options, const char *name)
 uint64_t core_count(PyObject *options, const char *name)
 {
     PyObject *v = core_object(options, name);
-    PyObject *whole = v ? PyNumber_Index(v) : NULL; /* also of NumPy */
+    PyObject *whole = v ? PyNumber_Index(v) : NULL; /* NumPy integers too */
     const uint64_t n = whole ? PyLong_AsUnsignedLongLong(whole) : 0;
     const bool is_fine = !v || (whole && !(n == UINT64_MAX && PyErr_Occurred()));
     Py_XDECREF(whole);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_plan.c - the search for a parallelism.  It runs in a thread of its own, and its progress
- * comes from threads of the library; the caller's thread waits, looks for Ctrl-C and tells how far
- * it is, ten times a second. */
+/* core_plan.c - the search for a parallelism.  It runs in its own thread, and threads of the
+ * library report progress; the caller's thread waits, checks for Ctrl-C and shows the progress, ten
+ * times a second. */
 #include "core.h"
 
 #include <orrery/lab/plan.h>
@@ -15,7 +15,7 @@ typedef struct search {
     pthread_mutex_t lock;
     pthread_cond_t over;
     orr_plan_counts counts;
-    int stop; /* what is being simulated ends too, not only the search behind it */
+    int stop; /* ends the running simulations too, not only the search */
     orr_code code;
     orr_error err;
     bool is_over;

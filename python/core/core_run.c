@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_run.c - a run from its configuration to its results.
  *
- * While it runs the GIL is free.  A thread of ours asks the run to stop ten times a second; what
- * comes back then is not an end but the moment to look for Ctrl-C and to say how far it is, and the
- * run goes on.  So an interrupt needs no signal handler of ours, and progress needs no second
- * thread in the run, which one thread may use at a time. */
+ * The GIL is released during the run.  A helper thread stops the run ten times a second; the
+ * calling thread then checks for Ctrl-C, reports progress, and continues the run.  So interrupts
+ * need no signal handler, and progress needs no second thread inside the run, which only one thread
+ * may use at a time. */
 #include "core.h"
 
 #include <orrery/lab/chip.h>
@@ -27,12 +27,12 @@ PyTypeObject *core_run_type;
 
 typedef struct core_run {
     PyObject_HEAD orr_run *run;
-    PyObject *options, *set, *custom; /* what it points into */
+    PyObject *options, *set, *custom; /* objects that the run points into */
     orr_goal *goal;
-    bool is_busy; /* a thread is in the library with it */
+    bool is_busy; /* a thread is using it */
 } core_run;
 
-/* ---- being asked to stop, ten times a second ---- */
+/* ---- stopping ten times a second ---- */
 
 typedef struct ticker {
     orr_run *run;
@@ -106,8 +106,8 @@ static bool look_around(orr_run *run, PyObject *progress)
 }
 
 /* Without the GIL.  ORR_ESTOP: an exception is set, or a limit is reached, as `err` says.  The run
- * knows its limits of memory and events: where nobody asked it to stop, it was one of these.  A stop
- * that came at the same moment only lets it look once more. */
+ * checks its memory and event limits itself: if it stopped unasked, it reached one of them.  If a
+ * stop coincides with a limit, the run continues and hits the limit again. */
 static orr_code run_watched(orr_run *run, PyObject *progress, double limit_s, orr_error *err)
 {
     ticker t;
@@ -130,7 +130,7 @@ static orr_code run_watched(orr_run *run, PyObject *progress, double limit_s, or
     return code;
 }
 
-/* What orr_run_explain calls for its experiments. */
+/* Called by orr_run_explain to run its experiments. */
 static orr_code run_experiment(orr_run *run, orr_error *err)
 {
     return run_watched(run, NULL, 0, err);
@@ -209,7 +209,7 @@ static bool take_options(PyObject *o, orr_run_config *c)
     return !PyErr_Occurred();
 }
 
-/* With a system of its own a run asks no chip: the machine's is named. */
+/* A run with its own system uses no chip, so name the machine's. */
 static void take_chip(const orr_machine *m, orr_run_config *c)
 {
     const orr_chip *chip = c->hardware || c->is_ideal ? NULL : orr_chip_find(m->chip);
@@ -220,7 +220,7 @@ static void take_chip(const orr_machine *m, orr_run_config *c)
         c->software = software->name;
 }
 
-/* The algorithms that a caller asks for by name stand in the lists of the system. */
+/* Algorithms that the caller selects by name go into the lists of the system. */
 static bool take_algorithms(PyObject *o, orr_run_config *c, orr_system *s)
 {
     static const struct {
@@ -283,12 +283,12 @@ static bool take_loggops(PyObject *o, orr_run_config *c, orr_loggops_model *mode
     return !code;
 }
 
-/* What is asked of a run, for one of the functions below. */
+/* Arguments of a run, for the functions below. */
 typedef struct asking {
     core_run *r;
     orr_run_config *config;
     bool is_schedule;
-    const char *goal; /* its file; NULL: what the traces send */
+    const char *goal; /* file of a schedule; NULL: derived from the traces */
     const char *what, *path;
     const orr_report_options *about;
     const orr_explain_options *how;
@@ -297,8 +297,8 @@ typedef struct asking {
     orr_critical_path *critical;
 } asking;
 
-/* LogGOPS runs schedules: that of a file, or what the traces send on the plainest network, as the
- * program does it. */
+/* LogGOPS runs schedules: from a file, or the messages of the traces on the default network, as in
+ * the program. */
 static orr_code load_schedule(const asking *a, orr_error *err)
 {
     const orr_run_config *c = a->config;
@@ -373,7 +373,8 @@ static orr_code create_and_run(core_run *r,
     return code;
 }
 
-/* The exception with the lines that explain a stall, or with what is known of a run at its limit. */
+/* The exception, with the explanation of a stall or with the results of a run that reached a
+ * limit. */
 static void raise_end(core_run *r, orr_error *err)
 {
     PyObject *lines = PyList_New(0), *type, *value, *trace;
@@ -439,7 +440,7 @@ static orr_run *idle(core_run *r)
     return NULL;
 }
 
-/* One thread at a time has to do with a run. */
+/* Only one thread at a time may use a run. */
 static orr_code ask(asking *a, core_job job, void (*undo)(void *), orr_error *err)
 {
     a->r->is_busy = true;

@@ -129,7 +129,7 @@ static PyObject *unreadable(const orr_set *s, uint32_t rank)
     return core_raise_usage("this rank could not be read");
 }
 
-/* A trace that lies in the set; with holes a copy of its own. */
+/* A trace of the set; with holes, a copy. */
 static PyObject *rank_trace(PyObject *cls, const orr_set *s, uint32_t rank, PyObject *keep)
 {
     const orr_trace *t = NULL;
@@ -245,7 +245,7 @@ static PyObject *set_class_count(PyObject *self, PyObject *unused)
 
 /* ---- making ---- */
 
-/* The set takes what it is given, and a trace may be in use: it gets a copy. */
+/* The set takes ownership, and a trace may be in use, so it gets a copy. */
 static orr_code copy_trace(const orr_trace *from, orr_trace **out, orr_error *err)
 {
     orr_meta meta = {.version = orr_trace_version(from)};

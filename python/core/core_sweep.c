@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_sweep.c - results of sweeps.  The points run in the program (python/orrery/_sweep.py says
- * why); what it put into the database is read here. */
+ * why); this reads its database. */
 #include "core.h"
 
 #include <orrery/lab/sweep.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_timeline.c - when things happened, as columns that lie in the timeline itself.
+/* core_timeline.c - timelines, as columns in the timeline's own memory.
  *
  * Spans are an array of structs; a column of one field has the size of the struct as its stride. */
 #include "core.h"
@@ -96,7 +96,7 @@ static PyObject *column(PyObject *self, PyObject *args)
     return NULL;
 }
 
-/* The texts behind these numbers, each made once. */
+/* The texts with these numbers, each created once. */
 static PyObject *texts(PyObject *self, PyObject *args)
 {
     const timeline *t = (timeline *)self;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core_trace.c - Trace and Node: reading columns and records, and building.
  *
- * A node is a trace and an index, so walking a trace makes one small object a node, and an
- * attribute is taken from its column when it is asked for.  A trace that is being built is sealed
- * by the first question about it. */
+ * A node is a trace and an index, so iterating over a trace makes one small object per node, and
+ * attributes are read from their columns on demand.  A trace under construction is sealed by the
+ * first read. */
 #include "core.h"
 
 #include <string.h>
@@ -67,9 +67,9 @@ static void destroy_framed(PyObject *capsule)
 
 /* ---- names ----
  *
- * A trace of a million nodes has a few dozen names.  Their texts are kept, each at the place that
- * its ends give, so most nodes share one instead of making it anew.  A trace whose names are all
- * different soon stops looking. */
+ * A trace of a million nodes has a few dozen distinct names.  They are cached, hashed by their
+ * first and last characters, so most nodes share a text instead of creating one.  For a trace whose
+ * names all differ the cache is soon disabled. */
 
 enum { NAMES = 128, NAME_MOST = 63, NAMES_TRIED = 1024 };
 
@@ -214,7 +214,7 @@ static PyObject *attr_value(const orr_attr *a)
     return a->is_list ? list_of(orr_attr_items(a), a->kind) : value_of(a->kind, &a->value);
 }
 
-/* The first of a name counts. */
+/* The first attribute of a name counts. */
 PyObject *core_attrs_dict(orr_attrs it)
 {
     PyObject *dict = PyDict_New();
@@ -231,7 +231,7 @@ PyObject *core_attrs_dict(orr_attrs it)
     return dict;
 }
 
-/* [(name, kind, is_list, value, doc)] in the order of the file, repeated names and all. */
+/* [(name, kind, is_list, value, doc)] in file order, including repeated names. */
 static PyObject *attrs_list(orr_attrs it)
 {
     PyObject *list = PyList_New(0);
@@ -248,8 +248,8 @@ static PyObject *attrs_list(orr_attrs it)
 
 /* ---- one field of one node ---- */
 
-/* Ids of nodes that are not there: only the record has them.  Apart, so that the usual way needs no
- * room for a record. */
+/* Ids of missing nodes are only in the record.  A separate function, so that the common case needs
+ * no stack space for a record. */
 static __attribute__((noinline)) PyObject *deps_of_record(const core_trace *t,
                                                           uint32_t i,
                                                           bool is_data)
@@ -526,9 +526,8 @@ static PyMethodDef node_methods[] = {
     {0},
 };
 
-/* Fields by the address of their name: names in programs are interned, and a field found so costs
- * half of what Python's own way through the type and its descriptors does.  Whatever is not found
- * goes that way. */
+/* Fields by the address of their name: names in source code are interned, and this lookup costs
+ * half of Python's own, through the type and its descriptors.  Other names take the normal path. */
 enum { KNOWN_NAMES = 128 };
 static struct {
     PyObject *name;
@@ -550,7 +549,7 @@ static bool learn_names(void)
         size_t at = place_of(name);
         while (known_names[at].name && known_names[at].name != name)
             at = (at + 1) % KNOWN_NAMES;
-        known_names[at].name = name; /* kept: as long as the module */
+        known_names[at].name = name; /* kept as long as the module */
         known_names[at].field = f;
     }
     return true;
@@ -564,15 +563,15 @@ static PyObject *node_attribute(PyObject *self, PyObject *name)
     return PyObject_GenericGetAttr(self, name);
 }
 
-/* ---- walking ---- */
+/* ---- iteration ---- */
 
 enum { MOST_FIELDS = 24 };
 
 typedef struct walk {
     PyObject_HEAD core_trace *trace;
-    PyObject *row; /* the last one, for use again when nobody else has it */
+    PyObject *row; /* the last row, reused if nobody else holds it */
     uint32_t next;
-    int count; /* of fields; 0: nodes */
+    int count; /* number of fields; 0: nodes */
     int field[MOST_FIELDS];
 } walk;
 
@@ -829,7 +828,7 @@ static PyObject *trace_write(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* A trace that was made has words in brackets, for messages. */
+/* A trace that was built has a text in brackets as its path, for messages. */
 static PyObject *trace_path(const char *path)
 {
     return PyUnicode_DecodeFSDefault(path && path[0] != '(' ? path : "");
@@ -864,7 +863,7 @@ static PyObject *trace_is_open(PyObject *self, void *unused)
 
 /* ---- building ---- */
 
-/* What a draft points into, until it is appended. */
+/* Memory that a draft points into, until it is appended. */
 typedef struct draft_block {
     struct draft_block *next;
     uint64_t data[];
@@ -877,7 +876,8 @@ typedef struct draft_room {
 
 static void *room_take(draft_room *r, size_t count, size_t size)
 {
-    draft_block *b = PyMem_Calloc(1, sizeof *b + count * size); /* count: of objects that exist */
+    draft_block *b = PyMem_Calloc(1, sizeof *b + count * size); /* the count is of objects in
+                                                                 * memory */
     if (!b) {
         PyErr_NoMemory();
         return NULL;
@@ -916,8 +916,8 @@ static bool room_text(draft_room *r, PyObject *o, orr_str *out)
     return true;
 }
 
-/* A list of its own, since what is in it may run code that changes the given one.  PySequence_List
- * of Python 3.11 keeps what it is given for ever when memory runs out. */
+/* A new list, since its items may run code that changes the given one.  When memory runs out,
+ * PySequence_List of Python 3.11 leaks a reference to its argument. */
 static PyObject *copy_of(PyObject *o)
 {
     if (PyList_Check(o))
@@ -1042,7 +1042,7 @@ static bool read_io(draft_room *r, PyObject *o, const orr_io **out)
     return true;
 }
 
-/* For PyArg_ParseTuple, whose own "K" takes -1. */
+/* For PyArg_ParseTuple, whose own "K" accepts -1. */
 static int whole_number(PyObject *o, void *out)
 {
     const uint64_t n = PyLong_AsUnsignedLongLong(o);
@@ -1112,7 +1112,7 @@ static PyObject *trace_begin(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _copy(node): appends a node of any trace as it is, byte by byte. */
+/* _copy(node): appends a node of any trace unchanged, byte by byte. */
 static PyObject *trace_copy(PyObject *self, PyObject *args)
 {
     core_trace *t = (core_trace *)self;
@@ -1129,7 +1129,7 @@ static PyObject *trace_copy(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ---- one record alone, for orrery.schema ---- */
+/* ---- single records, for orrery.schema ---- */
 
 /* encode_node(id, name, type, data, ctrl, start, duration, in, out, attrs) -> its record, without a
  * length */
@@ -1173,8 +1173,7 @@ static PyObject *decode_node(PyObject *module, PyObject *args)
     (void)module;
     if (!PyArg_ParseTuple(args, "y#:decode_node", &bytes, &len))
         return NULL;
-    /* The trace points into what it was made from: a metadata record of nothing, the length, the
-     * record. */
+    /* The trace points into its input: an empty metadata record, the length, the record. */
     PyObject *frame = PyBytes_FromStringAndSize(NULL, len + 12);
     if (!frame)
         return NULL;
@@ -1193,7 +1192,7 @@ static PyObject *decode_node(PyObject *module, PyObject *args)
     }
     core_trace *t = (core_trace *)core_trace_take((PyObject *)core_trace_type, made);
     PyObject *keep = t ? t->keep : NULL;
-    /* What goes first must be the trace, and the bytes behind it. */
+    /* Freed in this order: the trace, then its bytes. */
     if (keep && PyCapsule_SetContext(keep, frame) == 0) {
         PyCapsule_SetDestructor(keep, destroy_framed);
         PyObject *node = t->c->count == 1 ? make_node(t, 0) : core_raise_usage("not one record");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_watch.c - library calls that Ctrl-C ends.
+/* core_watch.c - library calls that Ctrl-C can interrupt.
  *
- * Python looks at signals in its main thread alone, so the call goes to a thread of its own and the
- * main thread waits, and looks, some twenty times a second.  A handler that raises ends the call
- * (orrery/lab/stop.h); one that does not is no matter.  Other threads get no signals, and call
+ * Python handles signals only in its main thread, so the call runs in a new thread while the main
+ * thread waits and checks about twenty times a second.  A handler that raises ends the call
+ * (orrery/lab/stop.h); any other handler does not matter.  Other threads get no signals and call
  * directly. */
 #include "core.h"
 
@@ -60,7 +60,7 @@ static bool wait_a_while(watched *w)
 bool core_thread_start(pthread_t *thread, void *(*run)(void *), void *data)
 {
     sigset_t all, old;
-    sigfillset(&all); /* signals are for the threads of Python */
+    sigfillset(&all); /* leave signals to Python's threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
     const bool is_started = pthread_create(thread, NULL, run, data) == 0;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -72,7 +72,7 @@ static bool is_main_thread(void)
     return gettid() == getpid();
 }
 
-/* False: there is no thread to be had. */
+/* False: no thread could be created. */
 static bool run_apart(watched *w)
 {
     pthread_condattr_t how;
@@ -105,7 +105,7 @@ orr_code core_watch(core_job job, void (*undo)(void *data), void *data, orr_erro
     *err = w.err;
     if (!w.stop)
         return w.code;
-    if (!w.code && undo) /* it was quicker */
+    if (!w.code && undo) /* it finished before the interrupt */
         undo(data);
     return ORR_ESTOP;
 }

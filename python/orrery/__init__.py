@@ -8,7 +8,7 @@
     print(result.time_ms)
     result.report("step.html")
 
-docs/python.md is the guide.  Everything that can go wrong in an input raises orrery.Error, with file and place.
+docs/python.md is the guide.  Invalid input raises orrery.Error, with file and location.
 """
 
 from ._capture import capture

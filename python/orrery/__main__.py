@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m orrery: the program, which lies in the package."""
+"""python -m orrery: the program, which is part of the package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def program() -> str:
 
 
 def become(name: str, arguments: List[str]) -> NoReturn:
-    """Goes on as the program under this name, which may be that of a program that it replaces."""
+    """Replaces this process with the program, called by this name; old program names work too."""
     sys.stdout.flush()
     os.execv(program(), [name, *arguments])
 

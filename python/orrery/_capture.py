@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""orrery.capture: a training step to the traces of all ranks, without a cluster and without data."""
+"""orrery.capture: a training step as traces of all ranks, without a cluster and without data."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def _module() -> ModuleType:
 def capture(function: Callable[..., Any], world_size: int, *, ranks: Union[str, Iterable[int]] = "auto",
             step: Optional[int] = None, real: bool = False, strict: bool = False, local_size: Optional[int] = None,
             hardware: Optional[str] = None) -> Set:
-    """Runs a function that trains for a step or more as ranks of a job of world_size, and returns the traces of all.
+    """Runs a function that trains for one or more steps as ranks of a job of world_size; returns the traces of all
+    ranks.
 
         def train(rank):
             model = DDP(Model().cuda()); ...; loss.backward(); optimizer.step()
         s = orrery.capture(train, world_size=64)
 
-    Tensors have shapes but no data, and collectives return at once, so one process without a GPU stands for the job.
+    Tensors have shapes but no data, and collectives return immediately, so one process without a GPU is enough.
     function takes the rank, or nothing.  ranks: "auto" runs those that can differ, "all", or a list.  step: which
     optimizer step to keep; default, the last.  hardware: a chip whose kernels give durations.  Needs PyTorch 2.4.
     """

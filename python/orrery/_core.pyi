@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The compiled part (python/core).
+# The compiled extension (python/core).
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Type, TypeVar
 
 version: str

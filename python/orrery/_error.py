@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one exception of the package."""
+"""The exception of the package."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ class Error(Exception):
         self.stall: List[str] = []
         self.result: Any = None
 
-    def __reduce__(self) -> Tuple[Any, ...]:  # so that it travels between processes whole
+    def __reduce__(self) -> Tuple[Any, ...]:  # pickled with all fields, to pass between processes
         return Error, (str(self), self.message, self.code, self.path or "", -1 if self.byte is None else self.byte,
                        self.line or 0, self.column or 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces from elsewhere: models, PyTorch, workloads of other programs."""
+"""Traces from other sources: models, PyTorch, workloads of other programs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def stage(model: Path, *, tp: int = 1, pp: int = 1, dp: int = 1, cp: int = 1, ep
 
 
 class Linked(Set):
-    """The set of a linked job; timeline is what was measured, all ranks in one clock."""
+    """The set of a linked job; timeline is the measurement, all ranks on one clock."""
 
     __slots__ = ("timeline",)
     timeline: Optional[Timeline]
@@ -62,9 +62,9 @@ def link(paths: Union[Path, Sequence[Path]], *, step: Optional[int] = None, stri
          host_scale: Union[str, float] = "auto", timeline: bool = True, threads: int = 0) -> Linked:
     """Merges PyTorch host and device (Kineto) traces of one rank or of a whole job.
 
-    paths: files in any order, or folders; what each is and of which rank is seen from its content.  step: of several
-    steps this one alone (N of ProfilerStep#N).  host_scale: "auto" undoes what the profiler cost the host; 1 keeps the
-    recorded times.  facts of what comes back say what was matched; its timeline is what was measured.
+    paths: files in any order, or folders; type and rank are detected from the content.  step: only this of several
+    steps (N of ProfilerStep#N).  host_scale: "auto" removes the profiler's overhead on the host; 1 keeps the recorded
+    times.  facts of the result say what was matched; its timeline is the measurement.
     """
     listed = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     options = {"step": step, "strict": strict, "threads": threads,
@@ -81,7 +81,7 @@ def convert(path: Path, kind: str = "et", output: Optional[Path] = None, *, rank
             host_scale: Union[str, float] = "auto", hardware: Optional[str] = None,
             sizes: Optional[Mapping[str, int]] = None, model: Optional[str] = None, compress: bool = False,
             schema: Optional[str] = None) -> Set:
-    """A workload of another form as traces; with output also written there (.orr, or a prefix).
+    """A workload of another format as traces; with output also written there (.orr, or a prefix).
 
     kind: "et" (any trace), "text" (ASTRA-sim 1.0; needs ranks), "flexflow", "simai", "pytorch" (a linked trace), "fx"
     (a captured step), "export" (a .pt2 of torch.export) or "goal" (a schedule, as traces of its messages).  Options are those of `orrery convert`.
@@ -110,10 +110,10 @@ def _product(sizes: Sequence[int]) -> int:
 
 
 def machines() -> List[str]:
-    """Clusters that are built in; "dgx-h100:16" is 16 nodes of one."""
+    """Built-in clusters; "dgx-h100:16" is one with 16 nodes."""
     return _core.machine_names()
 
 
 def models() -> List[str]:
-    """Language models that are built in."""
+    """Built-in language models."""
     return _core.model_names()

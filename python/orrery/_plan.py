@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which parallelism for a model on a machine."""
+"""The best parallelism for a model on a machine."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ._trace import Path, Set, _encoded
 
 
 class Plan:
-    """One plan: options of orrery.stage, and what a step of it takes.
+    """One plan: options of orrery.stage, and the cost of a step.
 
-    step_s with its 90 % interval low_s to high_s, tokens_per_s, mfu, usd_per_mtoken, memory_bytes of the fullest device,
-    shares of the step, limit (what costs most), words and command.
+    step_s with its 90 % interval low_s to high_s, tokens_per_s, mfu, usd_per_mtoken, memory_bytes of the fullest
+    device, shares of the step, limit (the largest loss), words and command.
     """
 
     options: Dict[str, Any]
@@ -50,7 +50,8 @@ class Plan:
 
 
 class Plans:
-    """What a search found, the best first; counts says how many plans were legal, fitted, and were simulated."""
+    """The result of a search, best plan first; counts has how many plans were legal, fitted into memory, and were
+    simulated."""
 
     def __init__(self, plans: List[Plan], counts: Dict[str, int]) -> None:
         self.plans, self.counts = plans, counts
@@ -90,12 +91,12 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
         plans[0], plans.frame()
         orrery.run(plans[0].stage(), machine="dgx-h100:16").report("best.html")
 
-    goal: "time" of a step, "cost" of a token or "memory".  top: how many of the best must be right.  fix: what is not
-    searched, as {"tp": 8, "zero": 1}.  progress: a line while it searches, or a callable (counts), which is called ten
-    times a second; an exception of it, and Ctrl-C, end the search.
+    goal: "time" of a step, "cost" of a token or "memory".  top: simulate at least this many plans; the best one is
+    proven.  fix: axes not to search, such as {"tp": 8, "zero": 1}.  progress: a line while it searches, or a callable
+    (counts), which is called ten times a second; an exception in it, or Ctrl-C, ends the search.
 
     max_seconds, max_memory (bytes, or "8GiB"; of the whole process), max_events (of all simulations together): a search
-    that needs more ends with an Error whose result has the plans known by then.  0 or None: no limit.
+    that needs more ends with an Error whose result has the plans found so far.  0 or None: no limit.
     """
     if goal not in ("time", "cost", "memory"):
         raise Error(f"goal is time, cost or memory, not '{goal}'")

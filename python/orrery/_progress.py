@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far long work is: one line that is rewritten, on a terminal and in a notebook."""
+"""Progress of long work: one line that is updated, on a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _in_notebook() -> bool:
 
 
 class Line:
-    """It appears after half a second, and goes when the work is over.  Elsewhere, in a file or a pipe, it says nothing."""
+    """Appears after half a second, and disappears when the work is done.  Prints nothing to a file or a pipe."""
 
     def __init__(self) -> None:
         self.started = time.monotonic()

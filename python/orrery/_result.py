@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs: from traces and a machine to what came out."""
+"""Runs: from traces and a machine to results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NEVER = (1 << 63) - 1
 
 
 def _ns(column: Any) -> Any:
-    """Picoseconds as nanoseconds; a time that does not come is NaN."""
+    """Picoseconds as nanoseconds; NaN for a time that is never reached."""
     numpy = _numpy()
     if numpy is None:
         return [float("nan") if ps == _NEVER else ps / 1000 for ps in column.tolist()]
@@ -39,9 +39,10 @@ class Timeline(_core.Timeline):
     names = ("rank", "track", "name", "kind", "start_ns", "end_ns", "size", "group", "id")
 
     def column(self, name: str) -> Any:
-        """One column: numbers as a NumPy array (start_ps, end_ps, size, id, rank, ... without copying), words as a list.
+        """One column: numbers as a NumPy array (start_ps, end_ps, size, id, rank, ... without copying), texts as a
+        list.
 
-        Words are name, track, group, kind and collective; start_ns and end_ns are floats.
+        Texts are name, track, group, kind and collective; start_ns and end_ns are floats.
         """
         if name in ("name", "track", "group"):
             return self._texts(name)
@@ -98,34 +99,34 @@ class CriticalPath:
 
 
 class Result(_core.Run):
-    """What came out of a run.
+    """The results of a run.
 
     time_ns is the run time; ranks, critical_path, timeline, links and dimensions say where it went; report(path) writes
-    the HTML page.  In a notebook it shows itself as a table.
+    the HTML page.  A notebook displays it as a table.
     """
 
     __slots__ = ("set", "made_from", "__weakref__")
-    set: Optional[Set]  # None: it ran a schedule or flows
+    set: Optional[Set]  # None: the run had a schedule or flows
     made_from: str
 
     @property
     def time_ns(self) -> float:
-        """When the last rank was done, nanoseconds."""
+        """When the last rank finished, in nanoseconds."""
         return float(self._figures()["time_ps"] / 1000)
 
     @property
     def time_ms(self) -> float:
-        """The same, milliseconds."""
+        """The same in milliseconds."""
         return float(self._figures()["time_ps"] / 1e9)
 
     @property
     def summary(self) -> Dict[str, Any]:
-        """What `orrery run --json` prints, as a dictionary."""
+        """The output of `orrery run --json` as a dictionary."""
         return self._json("json")
 
     @property
     def facts(self) -> Dict[str, Any]:
-        """What the report shows, as a dictionary (docs/format/report.md); needs timeline=True."""
+        """The data of the report as a dictionary (docs/format/report.md); needs timeline=True."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "facts.json")
             self._report(path, None, 1, True, None)
@@ -139,17 +140,17 @@ class Result(_core.Run):
 
     @property
     def events(self) -> int:
-        """Events that were simulated."""
+        """Number of simulated events."""
         return int(self._figures()["events"])
 
     @property
     def messages(self) -> int:
-        """Messages that went over the network."""
+        """Number of messages on the network."""
         return int(self._figures()["messages"])
 
     @property
     def rank_count(self) -> int:
-        """Ranks of the run."""
+        """Number of ranks."""
         return int(self._figures()["ranks"])
 
     @property
@@ -161,7 +162,7 @@ class Result(_core.Run):
     def steps(self) -> Dict[str, float]:
         """Of run(steps=100): how many were requested and simulated, and total_ns of all, first_ns and last_ns of one.
 
-        Everything else that a result has is of the last step.
+        All other results are those of the last step.
         """
         f = self._figures()
         return {"asked": int(f["steps"]), "simulated": int(f["steps_simulated"]), "total_ns": f["all_steps_ps"] / 1000,
@@ -169,7 +170,7 @@ class Result(_core.Run):
 
     @property
     def seconds(self) -> float:
-        """How long the simulation itself took, seconds."""
+        """Wall-clock time of the simulation, in seconds."""
         return float(self._figures()["seconds"])
 
     @property
@@ -193,22 +194,22 @@ class Result(_core.Run):
 
     @property
     def critical_path(self) -> CriticalPath:
-        """Why it took as long as it did."""
+        """The critical path."""
         return CriticalPath(self._critical_path())
 
     @property
     def links(self) -> List[Dict[str, Any]]:
-        """What went over each link, where the network has links."""
+        """Traffic of each link, if the network has links."""
         return self._links()
 
     @property
     def dimensions(self) -> List[Dict[str, Any]]:
-        """The dimensions of the network and what went along them."""
+        """The dimensions of the network and their traffic."""
         return self._dimensions()
 
     @property
     def warnings(self) -> List[str]:
-        """What is odd in the inputs but not wrong."""
+        """Oddities in the inputs that are not errors."""
         return self._warnings()
 
     def report(self, path: Path, *, title: Optional[str] = None, what_if: str = "estimate",
@@ -272,7 +273,7 @@ _ROOTED = {"broadcast", "reduce", "gather", "scatter", "barrier"}
 
 
 def _collectives(given: Mapping[str, Collective]) -> Tuple[List[Tuple[bytes, Collective, bool]], Dict[str, List[bytes]]]:
-    """Algorithms by the name that a system file says, for collectives of both kinds, or by the collective that they run."""
+    """Algorithms by the name that a system file uses, or by the collective that they run."""
     algorithms, chosen = [], {}
     for name, function in given.items():
         if not callable(function):
@@ -291,7 +292,7 @@ _GOAL_ENDINGS = (".goal", ".goal.gz", ".goal.zst", ".bin", ".bin.gz", ".bin.zst"
 
 
 def _is_goal(traces: Any) -> bool:
-    """By its name, or by its first bytes; as the program decides."""
+    """By its extension or its first bytes, as in the program."""
     if not isinstance(traces, (str, os.PathLike)):
         return False
     path = str(os.fspath(traces))
@@ -299,7 +300,7 @@ def _is_goal(traces: Any) -> bool:
 
 
 def _take_input(traces: Any, flows: Any, network: Any, threads: int, options: Dict[str, Any]) -> Optional[Set]:
-    """Says in options what runs; the set of it, where it is one."""
+    """Puts the input into options; returns its set, if it is one."""
     if flows is not None:
         if traces is not None:
             raise Error("flows run alone: give traces or flows, not both")
@@ -340,12 +341,11 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
 
         orrery.run("step.orr", machine="dgx-h100:16", network="aware").report("step.html")
 
-    traces: a path, a Set, or traces, one per rank; or a GOAL schedule (text or binary).  machine: a cluster by name ("dgx-h100:16"; orrery.machines()) or
-    file; or system= and topology=, files of ASTRA-sim; with none of them: a plain system and one switch.  network:
-    "fluid" (the default), "unaware", "aware", "graph", "packet" or "loggops" (loggops="L=3700,o=200"; the default of a
-    schedule without a machine).  flows="flows.txt"
-    runs flows alone, packet by packet, without traces; True: those of the configuration in topology.  Other options are
-    those of `orrery run`.
+    traces: a path, a Set, or traces, one per rank; or a GOAL schedule (text or binary).  machine: a cluster by name
+    ("dgx-h100:16"; orrery.machines()) or file; or system= and topology=, files of ASTRA-sim; without any of them: the
+    default system and one switch.  network: "fluid" (the default), "unaware", "aware", "graph", "packet" or "loggops"
+    (loggops="L=3700,o=200"; the default of a schedule without a machine).  flows="flows.txt" runs only flows, packet by
+    packet, without traces; True: those of the configuration in topology.  Other options are those of `orrery run`.
 
     For prototypes, slow because each call is Python:
 
@@ -359,7 +359,7 @@ def run(traces: Union[None, Path, Set, Trace, Sequence[Trace]] = None, machine: 
     (now_ps, finished, ranks, events), which is called ten times a second.  Ctrl-C ends the run.
 
     max_seconds, max_memory (bytes, or "8GiB"; of the whole process), max_events: a run that needs more ends with an
-    Error whose result is what is known by then.  0 or None: no limit.
+    Error whose result has the results so far.  0 or None: no limit.
     """
     options: Dict[str, Any] = {
         "machine": machine, "system": system, "topology": topology, "memory": memory, "groups": groups,

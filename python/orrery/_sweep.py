@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sweeps: a command for many values of its options, results in one database.
+"""Sweeps: a command for many values of its options, with results in one database.
 
-Points run in processes that the library forks, and a process with threads, as a notebook is, must not fork like that; so
-the program in the package runs them, and this process looks at the database.
+Points run in forked processes.  A process with threads, such as a notebook, must not fork like that, so the program in
+the package runs them, and this process polls the database.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Sweep:
 
     @property
     def status(self) -> Dict[str, Any]:
-        """Points, how many are done and how many failed."""
+        """The number of points, and how many are done or failed."""
         return _core.sweep_status(self.database)
 
     def rows(self, where: Optional[str] = None, *, sort: Optional[str] = None,
              columns: Union[None, str, Sequence[str]] = None, limit: int = 0, failed: bool = False) -> List[Dict[str, Any]]:
-        """Results as dictionaries: axes, measures, and all output of the commands.
+        """Results as dictionaries: axes, measures, and all outputs of the commands.
 
         where and sort are expressions over columns ("tp <= 8 and fits", "-throughput.tokens_per_s").
         """
@@ -80,12 +80,13 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
                           "axes": {"zero": [0, 1, 2, 3]}, "goal": "min simulated_ns"}, "grid.db")
         s.best(3); s.frame()
 
-    What the database has already is not computed again.  callback(status) is called about five times a second while
-    points run, instead of a line that says it; an exception of it, and Ctrl-C, end the sweep, and what was computed stays.
+    Points already in the database are not computed again.  callback(status) is called about five times a second while
+    points run, instead of the progress line; an exception in it, or Ctrl-C, ends the sweep and keeps the results so
+    far.
 
-    max_seconds: a sweep that needs more ends with an Error whose result is the sweep as far as it came; the same call
-    continues.  max_memory (bytes, or "8GiB"), max_events: of each point; one that needs more fails, and where all do, that
-    is such an Error, too.  0 or None: no limit.
+    max_seconds: a sweep that needs more ends with an Error whose result is the sweep so far; the same call continues
+    it.  max_memory (bytes, or "8GiB"), max_events: per point; a point that needs more fails, and if all points fail,
+    that Error is raised too.  0 or None: no limit.
     """
     from .__main__ import program
     limits = _limits(max_seconds, _bytes(max_memory), max_events)
@@ -99,7 +100,7 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
                 raise Error("a specification in a dictionary needs a database to write to")
             spec = os.path.join(folder, "sweep.yaml")
             with open(spec, "w", encoding="utf-8") as file:
-                json.dump(specification, file)  # YAML, as it happens
+                json.dump(specification, file)  # JSON is valid YAML
         else:
             spec = os.fspath(specification)
         to = os.fspath(database) if database is not None else os.path.splitext(spec)[0] + ".db"
@@ -127,7 +128,7 @@ def sweep(specification: Union[Path, Mapping[str, Any]], database: Optional[Path
                 line.end()
         with open(log, encoding="utf-8", errors="replace") as file:
             said = file.read().strip().splitlines()
-    # 1: points failed, which the database says
+    # 1: some points failed, as the database records
     if child.returncode not in (0, 1) or not os.path.exists(to):
         code = {2: "usage", 3: "input", 4: "io", 130: "stopped"}.get(child.returncode, "bug")
         text = next((line for line in said if "error" in line or line.startswith("orrery")), said[-1] if said else "")
@@ -159,6 +160,6 @@ def _limits(seconds: float, memory: Optional[int], events: int) -> List[str]:
 def _tell(callback: Callable[[Dict[str, Any]], None], database: str) -> None:
     try:
         status = _core.sweep_status(database)
-    except Error:  # not all of it is there yet
+    except Error:  # still being written
         return
     callback(status)

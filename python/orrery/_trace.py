@@ -31,7 +31,7 @@ def _numpy() -> Any:
 
 
 def _array(column: Any) -> Any:
-    """A NumPy array over the same memory, or the column itself where there is no NumPy."""
+    """A NumPy array over the same memory, or the column itself without NumPy."""
     numpy = _numpy()
     return column if numpy is None else numpy.asarray(column)
 
@@ -39,7 +39,7 @@ def _array(column: Any) -> Any:
 # ---- values ----
 
 class Value:
-    """An attribute with the member of the schema that it is written as: Value("int32_val", 5)."""
+    """An attribute value with its member of the schema: Value("int32_val", 5)."""
 
     __slots__ = ("member", "value", "doc")
 
@@ -52,7 +52,7 @@ class Value:
         return f"Value({self.member!r}, {self.value!r})"
 
 
-# What the tools of Chakra write these as; anything else of its kind is as good to read.
+# The members that Chakra's tools use for these attributes; readers accept any other of the same kind.
 _MEMBER_OF = {"comm_type": "int64_val", "comm_size": "int64_val", "comm_src": "int32_val", "comm_dst": "int32_val",
               "comm_tag": "int32_val", "comm_priority": "int32_val", "tensor_size": "uint64_val",
               "num_ops": "int64_val", "is_cpu_op": "bool_val", "pg_name": "string_val", "stream": "int64_val"}
@@ -101,9 +101,9 @@ def _record(name: str, value: Any) -> _Record:
 class Columns(Mapping[str, Any]):
     """The columns of a trace by name, each a NumPy array over the library's own memory.
 
-    A node without an attribute has NO_VALUE there (is_cpu_op and comm_type: -1).  Ids of a rank whose trace is shared
-    with others under different ids are a copy; so is nothing else.  data_first and data_dep are the dependencies as
-    indices of nodes, in the form of a CSR matrix: those of node i are data_dep[data_first[i]:data_first[i + 1]].
+    A node without an attribute has NO_VALUE there (is_cpu_op and comm_type: -1).  Only the ids of a rank that shares
+    its trace under different ids are a copy.  data_first and data_dep are the dependencies as indices of nodes, as a
+    CSR matrix: those of node i are data_dep[data_first[i]:data_first[i + 1]].
     """
 
     __slots__ = ("_trace",)
@@ -123,9 +123,9 @@ class Columns(Mapping[str, Any]):
 
 
 class Trace(_core.Trace):
-    """What one rank does: a graph of nodes.
+    """The trace of one rank: a graph of nodes.
 
-    Read with orrery.open, or made here:
+    Read one with orrery.open, or make one:
 
         t = orrery.Trace()
         a = t.compute("gemm", num_ops=2e12, tensor_size=1 << 30)
@@ -216,7 +216,7 @@ class Trace(_core.Trace):
     def __getitem__(self, index: Union[int, slice]) -> Union[Node, List[Node]]:
         if isinstance(index, slice):
             return [super(Trace, self).__getitem__(i) for i in range(*index.indices(len(self)))]
-        at = operator.index(index)  # also of NumPy
+        at = operator.index(index)  # accepts NumPy integers too
         return super().__getitem__(at + len(self) if at < 0 else at)
 
     @property
@@ -226,14 +226,14 @@ class Trace(_core.Trace):
 
     @property
     def groups(self) -> List[str]:
-        """Names of process groups; the column pg_name holds indices into this list."""
+        """Names of process groups; the column pg_name has indices into this list."""
         return self._texts()
 
     def frame(self, library: str = "pandas", columns: Optional[Sequence[str]] = None) -> Any:
         """A data frame, one row per node.  library: "pandas" or "polars".
 
-        Attributes that no node has are left out unless they are named.  Where only some nodes have one, pandas gets
-        its nullable integers and polars nulls.
+        Attributes that no node has are left out unless requested.  If only some nodes have one, the column has nullable
+        integers in pandas and nulls in polars.
         """
         numpy = _numpy()
         if numpy is None:
@@ -255,7 +255,7 @@ class Trace(_core.Trace):
                                  if isinstance(c, tuple) else c for n, c in data.items()})
 
     def _frame_column(self, numpy: Any, name: str, keep: bool) -> Any:
-        """Values; or (values, mask) where some are missing; None: no node has it."""
+        """Values; or (values, mask) if some are missing; None: no node has it."""
         if name == "name":
             return self.names()
         column = self.columns[name]
@@ -287,7 +287,7 @@ class Trace(_core.Trace):
 # ---- sets ----
 
 class Finding:
-    """One thing that is wrong or odd in traces, with its place."""
+    """One error, warning or note about traces, with its location."""
 
     __slots__ = ("kind", "severity", "text", "path", "byte", "rank", "rank_count", "node", "name")
     kind: str
@@ -311,7 +311,7 @@ class Finding:
 
 
 class Check:
-    """What orrery.check found.  It is true when there are no errors."""
+    """The result of orrery.check; true if there are no errors."""
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.findings: List[Finding] = [Finding(f) for f in report["findings"]]
@@ -336,7 +336,7 @@ class Check:
 class Set(_core.Set):
     """The traces of all ranks of a job.  Equal ranks are stored once.
 
-    len(s) is the number of ranks, s[r] the trace of rank r, and `for trace in s` goes through them.
+    len(s) is the number of ranks, s[r] the trace of rank r, and `for trace in s` iterates over them.
     """
 
     __slots__ = ("facts",)
@@ -392,7 +392,7 @@ class Set(_core.Set):
 
     @property
     def distinct(self) -> int:
-        """How many ranks differ from all others, up to groups, peers and tags."""
+        """Number of distinct ranks, ignoring groups, peers and tags."""
         return self._counts()[0]
 
     @property
@@ -406,7 +406,7 @@ class Set(_core.Set):
         return {rank: why for rank, (_, _, why) in enumerate(self._ranks()) if why}
 
     def frame(self, library: str = "pandas", columns: Optional[Sequence[str]] = None) -> Any:
-        """The frames of all ranks one below the other, with a column "rank"."""
+        """The frames of all ranks, concatenated, with a column "rank"."""
         frames = []
         for rank, trace in enumerate(self):
             frame = trace.frame(library, columns)
@@ -434,7 +434,7 @@ class Set(_core.Set):
             self._save(text + ".json", "groups", False, None)
 
     def check(self, limit: int = 10) -> Check:
-        """What is wrong with the traces, across ranks; at most limit findings of a kind are kept."""
+        """Finds errors in the traces, across ranks; keeps at most limit findings of each kind."""
         return Check(self._check(limit))
 
     def __enter__(self) -> "Set":
@@ -466,7 +466,7 @@ def open(path: Path, *, keep_going: bool = False, keep_unknown: bool = False, th
 
 
 def check(traces: Union[Path, Set], *, limit: int = 10) -> Check:
-    """What is wrong with traces, across ranks.  Files that cannot be read are findings, not exceptions."""
+    """Finds errors in traces, across ranks.  Files that cannot be read are findings, not exceptions."""
     if isinstance(traces, Set):
         return traces.check(limit)
     with open(traces, keep_going=True, keep_unknown=True) as opened:
@@ -474,12 +474,12 @@ def check(traces: Union[Path, Set], *, limit: int = 10) -> Check:
 
 
 def fix(path: Path, to: Path) -> Check:
-    """Writes a repaired copy of traces; what comes back says what was changed."""
+    """Writes a repaired copy of traces; the result lists the changes."""
     return Check(_core.check_fix(os.fspath(path), os.fspath(to)))
 
 
 def _encoded(options: Mapping[str, Any]) -> Dict[str, Any]:
-    """Options as the extension takes them: texts and paths as bytes, None left out."""
+    """Options for the extension: texts and paths as bytes, without None."""
     out: Dict[str, Any] = {}
     for name, value in options.items():
         if isinstance(value, (str, pathlib.PurePath)):

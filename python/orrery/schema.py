@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of .et files without protobuf, under the names that scripts know.
+"""The messages of .et files without protobuf, under the names that scripts use.
 
     from orrery.schema import encode_message, GlobalMetadata, Node, AttributeProto, COMM_COLL_NODE, ALL_REDUCE
 
@@ -9,9 +9,10 @@
         node.attr.append(AttributeProto(name="comm_type", int64_val=ALL_REDUCE))
         encode_message(et, node)
 
-Reading: open_file_rd(path), then `while decode_message(et, node): ...`; a file of Python's own open works as well.  The
-messages have what such scripts use of protobuf: fields by name and as keywords, append, add and extend on repeated
-fields, WhichOneof, HasField, CopyFrom, Clear, SerializeToString, ParseFromString.  docs/format/et.md has the fields.
+Reading: open_file_rd(path), then `while decode_message(et, node): ...`; a file from Python's open works as well.  The
+messages have the protobuf interface that such scripts use: fields by name and as keywords, append, add and extend on
+repeated fields, WhichOneof, HasField, CopyFrom, Clear, SerializeToString, ParseFromString.  docs/format/et.md has the
+fields.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _T = TypeVar("_T")
 
 
 class _Repeated(List[_T], Generic[_T]):
-    """A list with the one method that protobuf adds."""
+    """A list with the method that protobuf adds."""
 
     def __init__(self, items: Iterable[_T] = (), make: Optional[Callable[..., _T]] = None) -> None:
         super().__init__(items)
@@ -42,7 +43,7 @@ class _Repeated(List[_T], Generic[_T]):
 
 
 class _Message:
-    """What all messages share: defaults, keywords, comparison."""
+    """Base of all messages: defaults, keywords, comparison."""
 
     __slots__: Tuple[str, ...] = ()
     _fields: Tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class _Message:
             setattr(self, name, value)
 
     def Clear(self) -> None:
-        """Every field is as in a new message."""
+        """Resets every field."""
         for name in type(self).__slots__:
             if hasattr(type(self), name):
                 try:
@@ -81,7 +82,7 @@ class _Message:
         raise NotImplementedError
 
     def ByteSize(self) -> int:
-        """Bytes of its record."""
+        """The size of its record in bytes."""
         return len(self.SerializeToString())
 
     def __eq__(self, other: object) -> bool:
@@ -196,7 +197,7 @@ class AttributeProto(_Message):
             raise AttributeError(f"AttributeProto has no field '{name}'")
         if self._member == name:
             return self._value
-        if name in _LISTS:  # looking at it makes it the value when something is put into it
+        if name in _LISTS:  # reading it returns a list that becomes the value when something is added
             made = _LISTS[name]()
             made.values = _Filling(self, name, made)
             return made
@@ -218,7 +219,7 @@ class AttributeProto(_Message):
         return self._member
 
     def HasField(self, name: str) -> bool:
-        """Whether this member is the one that is set."""
+        """Is this member set?"""
         return self._member == name
 
     def _record(self) -> Tuple[str, int, bool, Any, str]:
@@ -248,7 +249,7 @@ class AttributeProto(_Message):
 
 
 class _Filling(_Repeated[Any]):
-    """The list of a member that is not set yet: the first thing put into it sets it."""
+    """The list of a member that is not set: adding the first item sets it."""
 
     def __init__(self, owner: AttributeProto, name: str, message: _List) -> None:
         super().__init__()
@@ -266,7 +267,7 @@ class _Filling(_Repeated[Any]):
 _MEMBER_NAMES = {number: name for name, number in _core.MEMBERS.items()}
 
 
-# ---- the wire, as far as it is needed here ----
+# ---- the parts of the wire format needed here ----
 
 def _varint(number: int) -> bytes:
     out = bytearray()
@@ -290,7 +291,7 @@ def _read_varint(record: bytes, at: int) -> Tuple[int, int]:
 
 
 def _split(record: bytes) -> List[Tuple[int, bytes]]:
-    """(tag, bytes) of a record that has texts and messages only."""
+    """(tag, bytes) of the fields of a record with only texts and messages."""
     at, out = 0, []
     while at < len(record):
         tag, at = _read_varint(record, at)
@@ -303,11 +304,11 @@ def _split(record: bytes) -> List[Tuple[int, bytes]]:
 
 
 def _attr_records(attrs: Iterable[AttributeProto]) -> bytes:
-    """Attributes as a node has them: field 10."""
+    """Attributes as encoded in a node: field 10."""
     return _core.encode_node(1, "", 0, (), (), 0, 0, None, None, [a._record() for a in attrs])[len(_ID_1):]
 
 
-_ID_1 = b"\x08\x01"  # a node needs an id, which comes first
+_ID_1 = b"\x08\x01"  # a node needs an id, the first field
 
 
 # ---- messages of a file ----
@@ -405,7 +406,7 @@ class Node(_Message):
         self._take(None)
 
     def HasField(self, name: str) -> bool:
-        """Whether inputs or outputs are there."""
+        """Are inputs or outputs present?"""
         if name not in ("inputs", "outputs"):
             raise ValueError(f"the field '{name}' has no presence")
         return self._io(name) is not None
@@ -447,7 +448,7 @@ _NODE_FIELDS: Dict[str, Callable[[Optional[_core.Node]], Any]] = {
 }
 
 
-# ---- numbers with names ----
+# ---- enumerations ----
 
 class _Enum:
     """NodeType.Name(4), NodeType.Value("COMP_NODE"), NodeType.COMP_NODE."""
@@ -493,7 +494,7 @@ CollectiveCommType = _Enum(_core.COLLECTIVES)
 # ---- files ----
 
 class Reader:
-    """A file whose records are read by the library: what open_file_rd gives."""
+    """A file whose records are read by the library: the result of open_file_rd."""
 
     def __init__(self, path: Any) -> None:
         try:
@@ -521,7 +522,7 @@ class Reader:
         return True
 
     def seek(self, offset: int) -> int:
-        """To the start: the only place there is."""
+        """Only to the start."""
         if offset:
             raise Error("a trace can only be read from its start")
         self._metadata = self._trace.has_metadata
@@ -529,7 +530,7 @@ class Reader:
         return 0
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._nodes = iter(())
 
     def __enter__(self) -> "Reader":
@@ -571,5 +572,5 @@ def decode_message(file: Any, message: _Message) -> bool:
     return True
 
 
-# As the scripts of Chakra call them.
+# The names that Chakra's scripts use.
 encodeMessage, decodeMessage, openFileRd = encode_message, decode_message, open_file_rd

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Beside PyTorch: record a training step and get its traces.
+"""For use with PyTorch: record a training step and get its traces.
 
     import orrery.torch
 
@@ -7,9 +7,10 @@
         step()
     orrery.run(r.set, machine="dgx-h100")
 
-Two recorders of PyTorch run at once, the observer of the host (execution trace) and the profiler (Kineto); what they
-wrote is linked when the block ends.  Run a step or two before the block, as for any measurement.  In a distributed job every rank records into the same folder, and rank 0 links the
-whole job.  PyTorch is imported when the block is entered, not before.
+Two recorders of PyTorch run at the same time, the execution trace observer (host) and the profiler (Kineto, device);
+their traces are linked when the block ends.  Run a step or two before the block, as for any measurement.  In a
+distributed job every rank records into the same folder, and rank 0 links the whole job.  PyTorch is imported when the
+block is entered, not before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ._trace import Path
 
 
 def _name_categories(path: str) -> None:
-    """A PyTorch that was built without Kineto, as Debian's is, writes bare events: says what they are, as Kineto does."""
+    """A PyTorch built without Kineto, such as Debian's, writes events without categories: adds them, as Kineto does."""
     with open(path, encoding="utf-8") as file:
         if file.read(1) != "[":
             return
@@ -41,7 +42,7 @@ def _name_categories(path: str) -> None:
 
 
 class record:
-    """Records what happens inside; set has the traces afterwards.
+    """Records the block; set has the traces afterwards.
 
     folder: where host.RANK.json and device.RANK.json go; None: a temporary one.  rank: default, that of
     torch.distributed, or the variable RANK, or 0.  host_scale and strict are those of orrery.link.  In a job of several
@@ -81,7 +82,7 @@ class record:
             raise Error("recording needs PyTorch, which this Python does not have") from e
         self._torch = torch
         profiler = torch.profiler
-        # Of 1.13 it has another name.
+        # It has another name in 1.13.
         observer = getattr(profiler, "ExecutionTraceObserver", None) or getattr(profiler, "ExecutionGraphObserver", None)
         if observer is None:
             raise Error(f"recording needs PyTorch 1.13 or later, this is {torch.__version__}")
@@ -91,7 +92,7 @@ class record:
         activities = [profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(profiler.ProfilerActivity.CUDA)
-        with profiler.profile(activities=activities, record_shapes=True):  # its first start takes milliseconds
+        with profiler.profile(activities=activities, record_shapes=True):  # the first start takes milliseconds
             if torch.cuda.is_available():
                 torch.ones(1, device="cuda")
         self._observer = observer()

@@ -109,7 +109,7 @@ typedef struct orr_plan {
     double watt_hours_per_mtoken; /* 0: not known */
     orr_llm_memory memory;        /* of the fullest stage */
     orr_plan_shares shares;
-    char limit[80]; /* the largest cost: "pipeline bubble 12 %" */
+    char limit[80]; /* the largest loss: "pipeline bubble 12 %" */
 } orr_plan;
 
 typedef struct orr_plan_search orr_plan_search;
