@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""spreads.py - how wide intervals have to be, from rows that constants were fitted to or that were measured for that: never
-from a row that judges.
+"""spreads.py - the required widths of intervals, from rows that constants were fitted to or that were measured for this
+purpose, never from judged rows.
 
     truth/spreads.py [--build build]
 
-Prints the 90 % spreads behind HOST_ERROR, KNOWN_HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_FACTOR of
-src/explain/run_facts.c.  Rows that share what was measured are one error, so few are left; from few a root mean square is
-steadier than a percentile, and 1.645 of them hold 90 % of normal errors."""
+Prints the 90 % spreads behind HOST_ERROR, KNOWN_HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_FACTOR
+of src/explain/run_facts.c.  Rows that share a measurement count as one error, so few are left; for few errors a root
+mean square is more robust than a percentile, and 1.645 times it covers 90 % of normally distributed errors."""
 
 import argparse
 import collections
@@ -25,7 +25,7 @@ import truth
 import truth_tables
 
 MEASURED = Path(__file__).resolve().parent / "measure"
-FITTED = 7  # every so manyth row of vTrain's single-node table
+FITTED = 7  # every seventh row of vTrain's single-node table
 
 SMALL = {"gpt": dict(kind="gpt", V=1024, d=256, heads=4, kv=4, hd=64, ff=1024),
          "llama": dict(kind="llama", V=1024, d=256, heads=4, kv=4, hd=64, ff=768),
@@ -49,7 +49,7 @@ def rows_of(name):
 
 
 def full_row(shape, mode, batch, seq, layers):
-    """A row as truth/tables/h200_steps.csv has it."""
+    """A row in the format of truth/tables/h200_steps.csv."""
     return {"model": shape["kind"], "kind": shape["kind"], "L": layers, "d": shape["d"], "V": shape["V"], "heads": shape["heads"],
             "kv": shape["kv"], "hd": shape["hd"], "ff": shape["ff"], "rope": str(shape.get("rope", 0)),
             "experts": shape.get("experts", 0), "topk": shape.get("topk", 0), "batch": batch, "seq": seq, "mode": mode,
@@ -84,7 +84,7 @@ def compiled_cases():
         if r["mode"] != "blocks":
             continue
         words, run_words = truth_tables.own_words(full_row(c, "compile", c["batch"], c["seq"], c["L"]))
-        # the device alone: what the host does is another spread
+        # the device alone: the host has its own spread
         out.append(truth_tables.Case(r["model"], truth_tables.own_model(full_row(c, "compile", c["batch"], c["seq"], c["L"])), words,
                                      run_words + ["--software", "cuda-graph"], float(r["busy_ms"])))
     return out
@@ -95,9 +95,9 @@ def spread(errors):
 
 
 def spread_of_next(errors):
-    """90 % of what one error more will be: Student's t for so few, by its expansion around the normal quantile (within 0.1 %
-    from 10 degrees of freedom on).  Errors are taken about zero, as nothing shifts a prediction: no mean is fitted, and there
-    are as many degrees of freedom as errors."""
+    """Half width of the 90 % prediction interval of one more error: Student's t, by its expansion around the normal
+    quantile (within 0.1 % from 10 degrees of freedom on).  The mean error is assumed to be zero, so there are as many
+    degrees of freedom as errors."""
     z, n = 1.6449, len(errors)
     t = z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n * n)
     return t * math.sqrt(sum(e * e for e in errors) / n)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""truth.py - what others measured beside what orrery says: every table of truth/tables through `orrery stage` or
-`orrery serve` and `orrery run`.
+"""truth.py - compares measurements with predictions: runs every table of truth/tables through `orrery stage` or `orrery
+serve` and `orrery run`.
 
     truth/truth.py [--build build] [--table NAME]... [--sample N] [--rows] [--write docs/truth.md] [--check]
 
@@ -25,11 +25,11 @@ import truth_tables
 ROOT = Path(__file__).resolve().parent.parent
 LIMITS = ROOT / "truth" / "limits.csv"
 KERNELS = ROOT / "truth" / "tables" / "kernels_left_out.csv"
-SLACK = 0.5  # per cent points by which a mean error may grow before the check fails
+SLACK = 0.5  # percentage points by which a mean error may grow before the check fails
 
 
 class Wall:
-    """Runs cases; one folder for all files that are made on the way."""
+    """Runs cases, with one folder for all intermediate files."""
 
     def __init__(self, build, folder, options):
         self.program = str((ROOT / build / "bin" / "orrery").resolve())
@@ -53,7 +53,7 @@ class Wall:
         return ["--software", f"{case.software()}:{min(3.0, max(0.3, case.host)):.3f}"] if case.host else []
 
     def run(self, case):
-        """The case with what orrery says, or with why it says nothing."""
+        """Adds the prediction to the case, or the reason why there is none."""
         stem = f"case{case.number}"
         traces = self.folder / f"{stem}.orr"
         try:
@@ -73,7 +73,7 @@ class Wall:
 
 
     def run_all(self, pool, cases):
-        """Rows that differ in what was measured only are run once."""
+        """Rows that differ only in the measured value are run once."""
         first = {}
         for case in cases:
             first.setdefault(case.key(), case)
@@ -87,9 +87,10 @@ class Wall:
 
 
 def give_hosts(cases):
-    """How fast a host was: steps that it limits, measured over predicted.  A host is one host for all models, but wanders from
-    minute to minute.  Where several steps of a model say it, how far they lie apart is how far it wanders, and what they say is
-    drawn towards what those of all models say by as much of the spread between models as that explains."""
+    """Estimates the speed of a host from steps that it limits: measured over predicted time.  All models share the
+    host, but its speed varies from minute to minute.  If a model has several such steps, their scatter measures this
+    variation, and the model's mean is shrunk towards the mean of all models, by the share of the spread between models
+    that the variation explains."""
     hosts = {}
     for case in cases:
         logs = [math.log(other.measured / other.predicted) for other in case.host_from if other.predicted]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""truth_page.py - the errors of a table, as lines for a terminal and as docs/truth.md."""
+"""truth_page.py - the errors of the tables, as lines for a terminal and as docs/truth.md."""
 
 import csv
 import statistics
 
 
 def ranks(values):
-    """Places in order, from 0; equal values share the mean of theirs."""
+    """Ranks in ascending order, from 0; equal values share their mean rank."""
     order = sorted(range(len(values)), key=lambda i: values[i])
     out, i = [0.0] * len(values), 0
     while i < len(order):
@@ -20,7 +20,7 @@ def ranks(values):
 
 
 def spearman(a, b):
-    """Does one rise with the other: the correlation of their ranks; None for fewer than three."""
+    """Spearman's rank correlation; None for fewer than three values."""
     if len(a) < 3:
         return None
     x, y = ranks(a), ranks(b)
@@ -31,7 +31,7 @@ def spearman(a, b):
 
 
 class Result:
-    """One table, run."""
+    """The results of one table."""
 
     def __init__(self, table, cases):
         self.table, self.cases, self.name = table, cases, table.name
@@ -64,7 +64,7 @@ class Result:
 
 
 def svg(result):
-    """Predicted over measured, both on a logarithmic scale; the band is +-10 %."""
+    """Predicted against measured values, both on a logarithmic scale; the band is +-10 %."""
     import math
 
     points = [(c.measured, c.predicted) for c in result.done if c.measured > 0 and c.predicted > 0]
@@ -88,10 +88,9 @@ def svg(result):
 HEAD = """# Truth: measurements and predictions
 
 Written by `make truth`; do not edit. Every row of `truth/tables` was run through `orrery stage` or `orrery serve` and
-`orrery run` with the machine and the software that its source names. Errors are of the step time (memory: of the bytes),
-in per cent of the measured value; positive means that orrery is too slow. Order is the rank correlation (Spearman) of
-measured and predicted values. No constant is fitted to a table listed here, except for the rows that
-`truth/README.md` names.
+`orrery run` with the machine and the software that its source names. Errors are of the step time (or memory), in per cent
+of the measured value; positive means that the prediction is too high. Order is the rank correlation (Spearman) of measured
+and predicted values. No constant is fitted to a table listed here, except for the rows that `truth/README.md` names.
 
 | table | rows | mean error | median | bias | order | worst row | best other tool | target |
 |---|---|---|---|---|---|---|---|---|
@@ -110,11 +109,11 @@ def page(results):
         if len(r.done) > 2:
             lines.append(f"![measured and predicted](pictures/truth_{r.name}.svg)\n\n")
         if r.table.wrong:
-            lines.append(f"Where it is wrong, and why: {r.table.wrong}\n\n")
+            lines.append(f"Known errors: {r.table.wrong}\n\n")
         if r.failed:
             lines.append(f"{len(r.failed)} rows are rejected: {r.failed[0].why}\n\n")
         shown = sorted(r.done, key=lambda c: -abs(c.error())) if r.count > 40 else r.done
-        lines.append(f"| row | measured | orrery | error |\n|---|---|---|---|\n")
+        lines.append(f"| row | measured | predicted | error |\n|---|---|---|---|\n")
         for c in shown[:40]:
             lines.append(f"| {c.label} | {c.measured:.4g} {c.unit} | {c.predicted:.4g} {c.unit} | {c.error():+.1f} % |\n")
         lines.append(f"\nThe {min(40, len(shown))} worst of {r.count} rows.\n\n" if r.count > 40 else "\n")
@@ -127,8 +126,8 @@ def is_covered(case):
 
 
 def intervals(results):
-    """How many measured values lie within the 90 % intervals."""
-    lines = ["## Intervals\n\n`orrery run` on a chip prints a 90 % interval. How many of the rows above lie inside it, and its "
+    """The share of measured values inside the 90 % intervals."""
+    lines = ["## Intervals\n\n`orrery run` on a chip prints a 90 % interval. The share of the rows above that lie inside it, and its "
              "mean half width:\n\n| table | rows | inside | half width |\n|---|---|---|---|\n"]
     for r in results:
         known = [c for c in r.done if c.made and c.made.get("interval_ns") and c.measures == "time"]
@@ -141,7 +140,7 @@ def intervals(results):
 
 
 def kernels(path):
-    """Kernels that were left out of the fit of their class, chip by chip."""
+    """Errors of kernels left out of the fit of their class, by chip."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     lines = ["\n## Kernels\n\nKernels of families left out of the fit of their class (six fits, "
@@ -156,7 +155,7 @@ def kernels(path):
 
 
 def kernel_lines(path):
-    """One line for each chip, for a terminal."""
+    """One line per chip, for a terminal."""
     with open(path, newline="", encoding="utf-8") as file:
         for r in csv.DictReader(file):
             if r["type"] == "all":
@@ -173,5 +172,5 @@ def draw(results, folder):
 
 
 def limits(results):
-    head = "# Mean errors in per cent that `make truth` had when this was written; a test fails when one has grown.\n"
+    head = "# Mean errors in per cent of `make truth` when this was written; a test fails if one has grown.\n"
     return head + "table,mean_error_percent\n" + "".join(f"{r.name},{r.mean:.1f}\n" for r in results if r.count)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""truth_tables.py - the tables of truth/tables as cases: which words of `orrery stage` or `orrery serve` a row is."""
+"""truth_tables.py - the tables of truth/tables as cases: the options of `orrery stage` or `orrery serve` for each
+row."""
 
 import atexit
 import csv
@@ -19,14 +20,14 @@ def rows_of(name):
 
 
 class Case:
-    """One row: words for the program, the measured value, and what the program says of it."""
+    """One row: options of the program, the measured value, and the prediction."""
 
     def __init__(self, label, model, words, run_words, measured, unit="ms", command="stage", measures="time"):
         self.label, self.model, self.words, self.run_words = label, model, words, run_words
         self.measured, self.unit, self.command, self.measures = measured, unit, command, measures
         self.predicted = self.why = self.made = None
-        self.host_from = []  # cases that say how fast the host was
-        self.host_name = self.host_key = self.host = None  # which host, what says how fast it was, its factor
+        self.host_from = []  # cases that determine the speed of the host
+        self.host_name = self.host_key = self.host = None  # which host, the cases that determine its speed, its factor
         self.number = next(numbers)
 
     def key(self):
@@ -69,7 +70,7 @@ def degrees(tp=1, pp=1, dp=1, cp=1, ep=1):
 
 
 def on(machine, ranks):
-    """The nodes that so many ranks need."""
+    """The number of nodes for a number of ranks."""
     devices = 72 if "nvl72" in machine else 8
     own = MACHINES_AT / f"{machine}.yml"
     return ["--machine", f"{own if own.exists() else machine}:{(int(ranks) + devices - 1) // devices}"]
@@ -77,7 +78,7 @@ def on(machine, ranks):
 
 # ---- Megatron on A100 ----
 
-# Gradients were reduced behind the last backward pass then.
+# At that time gradients were reduced after the last backward pass.
 MEGATRON = ["--dtype", "fp16", "--software", "megatron-2021", "--no-overlap"]
 MEGATRON_DEEPSPEED = ["--dtype", "fp16", "--software", "megatron-deepspeed", "--no-overlap"]
 MEGATRON_2022 = ["--dtype", "fp16", "--software", "megatron-2022", "--no-overlap"]
@@ -130,7 +131,7 @@ def korthikanti_memory():
         base += ["--pipeline", "interleaved", "--chunks", v] if v > 1 else []
 
         def of_parameters(made):
-            # The figure counts layers only: of a stage between the ends.
+            # The figure counts only layers: a stage that is neither first nor last.
             return min(s["weights_bytes"] + s["gradients_bytes"] + s["optimizer_bytes"] for s in made["memory"]) / 2**30
 
         def of_activations(made):
@@ -152,7 +153,7 @@ def megatron_2021():
     for r in rows_of("megatron_2021_table1"):
         h, l, a, pp = (int(r[k]) for k in ("hidden", "layers", "heads", "pp"))
         words = degrees(r["tp"], pp, r["dp"]) + MEGATRON + ["--seq", r["seq"], "--batch", r["batch"]]
-        # The paper says neither micro-batch nor interleaving of a row; Megatron's scripts of the time have both.
+        # The paper states neither micro-batch nor interleaving per row; Megatron's scripts of the time have both.
         micro = {"1.7": 16, "3.6": 16, "7.5": 16, "18.4": 8, "39.1": 4, "76.1": 2, "145.6": 2}.get(r["params_b"], 1)
         words += ["--micro-batch", micro, "--recompute", "full", "--no-sequence-parallel"]
         chunks = {2: 2, 4: 5, 8: 5, 16: 3, 35: 3, 64: 1}.get(pp, 1)
@@ -207,7 +208,7 @@ def bloom():
 
 
 def flops_of_token(hidden, layers, ffn, heads, kv, vocab, seq, gated):
-    """As Megatron and NeMo counted until August 2025: attention as if no mask halved it."""
+    """FLOPs as Megatron and NeMo counted them until August 2025: attention without the halving by a causal mask."""
     per = 12 + 12 * kv / heads + (18 if gated else 12) * ffn / hidden + 12 * seq / hidden + 6 * vocab / (layers * hidden)
     return layers * hidden**2 * per
 
@@ -228,7 +229,8 @@ def megatron_core_2024():
 
 
 def llama3():
-    # FSDP, not Megatron: gradients are added up over micro-batches and reduced in 32 bits (section 3.3.2, numerical stability).
+    # FSDP, not Megatron: gradients are accumulated over micro-batches and reduced in 32 bits (section 3.3.2, numerical
+    # stability).
     out = []
     for r in rows_of("llama3_405b_table4"):
         words = degrees(r["tp"], r["pp"], r["dp"], r["cp"]) + ["--software", "fsdp2-fused"]
@@ -236,7 +238,7 @@ def llama3():
         words += ["--seq", r["seq"], "--batch", batch, "--zero", 2, "--context", "all-gather", "--layers", 126]
         words += ["--pipeline", "interleaved", "--chunks", 8] if int(r["batch_per_dp"]) % int(r["pp"]) == 0 else []
         tokens = batch * int(r["seq"])
-        # The table's own unit: model TFLOP/s; 6 x 405e9 operations a token and causal attention.
+        # The unit of the table: model TFLOP/s; 6 x 405e9 operations per token and causal attention.
         flops = 6 * 405.85e9 + 6 * 126 * 16384 * int(r["seq"])
         seconds = tokens * flops / (float(r["tflops_per_gpu"]) * 1e12 * int(r["gpus"]))
         out.append(Case(f"405B on {r['gpus']}, seq {r['seq']}, cp {r['cp']}", "llama-3.1-405b", words,
@@ -292,7 +294,7 @@ def fms():
             words = degrees(dp=gpus) + ["--zero", 3, "--seq", 4096, "--batch", 2 * gpus, "--micro-batch", 2]
             words += ["--software", "torch-compile-2024"]
             words += ["--shard", 8] if r["sharding"] == "HSDP" else []
-            # HFU over MFU says which share of the layers is recomputed; a whole one adds a third.
+            # HFU over MFU gives the share of layers that are recomputed; recomputing all adds a third.
             share = 3 * (float(r[f"hfu_{chip}"]) / float(r[f"mfu_{chip}"]) - 1)
             layers = {"7b": 32, "13b": 40, "34b": 48, "70b": 80}[r["model"]]
             if share > 0.05:
@@ -333,8 +335,8 @@ BRIDGE = {"LLAMA3.1_405B": "llama-3.1-405b", "LLAMA3_70B": "llama-3-70b", "LLAMA
 
 
 def busiest(ep, copies):
-    """Load of the busiest of ep ranks, in per cent of the mean, if each copy of a token goes anywhere: moe_router_force_load_balancing
-    makes logits random.  The highest of ep normal numbers as in kernel_times.c."""
+    """Load of the busiest of ep ranks, in per cent of the mean, if each copy of a token goes to a random expert:
+    moe_router_force_load_balancing makes logits random.  The maximum of ep normal samples, as in kernel_times.c."""
     p = (ep - 0.375) / (ep + 0.25)
     return round(100 + 100 * (p**0.135 - (1 - p) ** 0.135) / 0.1975 * ((1 - 1 / ep) / copies) ** 0.5)
 
@@ -362,7 +364,7 @@ def bridge():
             continue
         words = degrees(tp, pp, dp, cp, ep) + ["--seq", r["seq"], "--batch", r["gbs"], "--micro-batch", n("mbs")]
         dtype = {"BF16": "bf16", "NVFP4": "nvfp4", "MXFP8": "mxfp8", "FP8-MX": "mxfp8"}.get(name, "fp8")
-        # The page names cudnn-frontend's issue 256 as what slowed down GPT-OSS in 26.06.01.
+        # The page names cudnn-frontend's issue 256 as the cause of GPT-OSS's slowdown in 26.06.01.
         graph = "megatron-core-graph-2026-06" if release == "26.06.01" else "megatron-core-graph"
         software = {"transformer_engine": "megatron-core-layers", "router": "megatron-core-router", "full_iteration": graph,
                     "local": graph}.get(recipe.get("graphs"), "megatron-core")
@@ -477,8 +479,8 @@ def nemo_2024():
 def deepseek():
     r = rows_of("deepseek_v3")[0]
     words = degrees(1, 16, 128, 1, 64) + ["--seq", 4096, "--batch", 15360, "--micro-batch", 1, "--zero", 1]
-    # The report's sections 3.2 and 3.3: DualPipe overlaps what goes to experts, tokens go to them in fp8, norms, the
-    # up-projections of MLA and SwiGLU are recomputed, numbers are scaled by 128.
+    # Sections 3.2 and 3.3 of the report: DualPipe overlaps expert traffic, tokens are sent to experts in fp8, norms,
+    # the up-projections of MLA and SwiGLU are recomputed, scaling is by blocks of 128.
     words += ["--dtype", "fp8", "--fp8-scaling", "block", "--software", "megatron-core"]
     words += ["--pipeline", "dualpipe", "--ep-overlap", "--dispatch", "once", "--mtp", "--fp8-dispatch"]
     words += ["--recompute-parts", "norm,mla-up,activation"]
@@ -545,7 +547,7 @@ def own_steps(keep, gives_host=False):
 
 
 def is_host_bound(r):
-    """The host takes longer than the kernels of the step, or nearly: the device waits."""
+    """Does the host take about as long as the kernels of the step, or longer?  Then the device waits."""
     if r["mode"] not in ("eager", "forward"):
         return False
     busy = [x for x in rows_of("h200_steps") if x["model"] == r["model"] and x["profiled_gpu_busy_ms"]]
@@ -572,7 +574,7 @@ def own_inference(phase, mode):
 
 
 def own_inference_eager():
-    """The first two rows of each model say how fast the host was, and judge nothing."""
+    """The first two rows of each model determine the speed of the host and are not judged."""
     firsts, out = {}, []
     for case in own_inference("prefill", "eager")() + own_inference("decode", "eager")():
         own = firsts.setdefault(case.model["name"], [])
@@ -584,7 +586,7 @@ def own_inference_eager():
     return out
 
 
-# ---- captured steps of our own ----
+# ---- our own captured steps ----
 
 CAPTURES_AT = Path(__file__).resolve().parent / "captures"
 
@@ -612,8 +614,8 @@ def own_captures():
 
 
 def vllm():
-    """Mean time between tokens of 300 requests, as `orrery serve` estimates it; degrees and the link of the two devices are
-    those of bench/examples/RTXPRO6000/*/config.json in the source."""
+    """Mean time per output token of 300 requests, estimated by `orrery serve`; parallelism and the link of the two
+    devices are from bench/examples/RTXPRO6000/*/config.json in the source."""
     out = []
     for model, name, words in (("Llama-3.1-8B", "llama-3.1-8b", []), ("Qwen3-32B", "qwen3-32b", ["--tp", 2, "--link-rate", "16GB/s"]),
                                ("Qwen3-30B-A3B", "qwen3-30b-a3b", ["--dp", 2, "--ep", 2, "--link-rate", "16GB/s"])):
@@ -645,34 +647,35 @@ def own_memory():
 
 TABLES = [
     Table("h200-device", own_steps(lambda r: r["mode"] in ("graph", "eager") and not is_host_bound(r)),
-          "Our own steps on one H200: as CUDA graphs, and eager where the device is the limit.", "-", "2.5 %"),
-    Table("h200-compiled", own_steps(lambda r: r["mode"].startswith("compile"), gives_host=True), "The same under torch.compile; how fast the host was is read off an eager step of 16 tokens.", "-",
-          "5 %", "the host of compiled "
-          "blocks (gpt2_124m_b1) is the mean of two models on another host; steps issued without a pause ran 8 % slower than "
-          "single ones (llama_110m_b32 64.0 and 59.1 ms, qwen_0_5b 67.1 and 62.6 ms)."),
+          "Training steps on our own H200: as CUDA graphs, and eager where the GPU is the bottleneck.", "-", "2.5 %"),
+    Table("h200-compiled", own_steps(lambda r: r["mode"].startswith("compile"), gives_host=True),
+          "Training steps under torch.compile; the speed of the host is taken from an eager step of 16 tokens.", "-", "5 %",
+          "the host time of compiled blocks (gpt2_124m_b1) is the mean of two models on another host; steps issued back to back ran "
+          "8 % slower than single ones (llama_110m_b32 64.0 and 59.1 ms, qwen_0_5b 67.1 and 62.6 ms)."),
     Table("h200-host", own_steps(lambda r: r["mode"] == "eager" and is_host_bound(r), gives_host=True),
-          "Eager steps where the host is the limit; how fast it was is read off a step of 16 tokens.", "-", "12 %"),
+          "Eager steps where the host is the bottleneck; its speed is taken from a step of 16 tokens.", "-", "12 %"),
     Table("h200-forward", own_steps(lambda r: r["mode"] == "forward" and not is_host_bound(r)),
-          "Forward passes where the device is the limit.", "-", "4 %"),
+          "Forward passes where the GPU is the bottleneck.", "-", "4 %"),
     Table("h200-forward-host", own_steps(lambda r: r["mode"] == "forward" and is_host_bound(r), gives_host=True),
-          "Forward passes where the host is the limit; how fast it was is read off a training step of 16 tokens.", "-", "12 %",
+          "Forward passes where the host is the bottleneck; its speed is taken from a training step of 16 tokens.", "-", "12 %",
           "the same pass took 1.2 ms on one host and 0.5 ms on the other, and 3.2 to 4.6 ms on one host within an hour."),
     Table("h200-captured", own_captured(False),
           "Captured steps of BERT, ViT, ResNet and ConvNeXt, through `orrery convert fx`.", "-", "3 %",
-          "ConvNeXt's captures were recorded on a CPU, whose autocast keeps layer norms in 16 bits; what a GPU does is written instead, "
-          "but a forward pass is still 10 % short. ResNet-18: kernels of eager steps follow each other about 1 us later than those of graphs, "
-          "which is not modelled."),
-    Table("h200-captured-host", own_captured(True), "The same where the host is the limit.", "-", "12 %",
-          "forward passes on this host took up to twice as long as single operators say; the other host was near them."),
-    Table("h200-prefill", own_inference("prefill", "graph"), "Prompts, as CUDA graphs.", "-", "4 %"),
-    Table("h200-decode", own_inference("decode", "graph"), "One token for each sequence, as CUDA graphs.", "-", "4 %"),
+          "ConvNeXt was captured on a CPU, whose autocast keeps layer norms in 16 bits; the captures are corrected to what a GPU does, "
+          "but a forward pass is still 10 % too short. ResNet-18: kernels of eager steps follow each other about 1 us later than "
+          "those of graphs, which is not modelled."),
+    Table("h200-captured-host", own_captured(True), "The same where the host is the bottleneck.", "-", "12 %",
+          "forward passes on this host took up to twice as long as single operators suggest; on the other host they were close."),
+    Table("h200-prefill", own_inference("prefill", "graph"), "Prefill, as CUDA graphs.", "-", "4 %"),
+    Table("h200-decode", own_inference("decode", "graph"), "Decode steps, one token per sequence, as CUDA graphs.", "-", "4 %"),
     Table("h200-inference-eager", own_inference_eager,
-          "The same, eager; how fast the host was is read off two rows of each model, which do not judge, drawn towards those of all models.", "-", "12 %",
-          "the host: the same step took 13.7 to 21.6 ms within minutes (qwen_0_5b), 10.2 to 16.8 ms (llama_1b_rope)."),
-    Table("vllm-tpot", vllm, "Mean time between tokens of vLLM 0.19, 300 requests at 10/s.", "1-2 % (LLMServingSim)", "5 %",
+          "Prefill and decode steps, eager; the speed of the host is taken from two rows of each model, which are not judged, and "
+          "shrunk towards the mean of all models.", "-", "12 %",
+          "the host varies: the same step took 13.7 to 21.6 ms within minutes (qwen_0_5b), 10.2 to 16.8 ms (llama_1b_rope)."),
+    Table("vllm-tpot", vllm, "Mean time per output token of vLLM 0.19, 300 requests at 10/s.", "1-2 % (LLMServingSim)", "5 %",
           "vLLM's own work between iterations and the latency of its all-reduces (20 us in the source's configuration) are not modelled."),
-    Table("h200-memory", own_memory, "Peak bytes of the eager steps, each in a fresh process state.", "-", "5 %",
-          "tables of the router and their indices (olmoe)."),
+    Table("h200-memory", own_memory, "Peak memory of the eager steps, each in a fresh process state.", "-", "5 %",
+          "olmoe: tables of the router and their indices."),
     Table("vtrain-single", vtrain("vtrain_ground_truth_single"),
           "vTrain (MICRO 2024): 750 iterations of GPT models on 1 to 8 A100 of one host; Megatron-DeepSpeed, fp16, full "
           "recomputation.", "8.37 % (vTrain)", "8 %"),
@@ -682,56 +685,63 @@ TABLES = [
     Table("megatron-2021", megatron_2021, "Narayanan et al. 2021, table 1: 32 to 3,072 A100.", "-", "8 %"),
     Table("megatron-2020", megatron_2020, "Megatron-LM's README of 2020: V100 and A100.", "-", "8 %"),
     Table("mtnlg", mtnlg, "Smith et al. 2022: 530B on 2,240 to 3,360 A100.", "-", "8 %",
-          "Megatron-LM did the same model with 163 TFLOP/s a device (megatron-2021), DeepSpeed's pipeline with 113 to 126. The three rows "
-          "lie on a line: 0.196 s for each of 274, 226 and 194 places of the pipeline and 6.3 s beside them; here it is 0.191 s and 0.8 s. "
-          "The paper says bf16 and counts 20 bytes a parameter, gradients in 16 and in 32 bits among them; how they are added up is that of DeepSpeed's pipeline as it was "
-          "published with bf16 in April 2022 (BF16_Optimizer: cast by one pass, added by another), since the run's own code is not public. Nothing in it, nor in "
-          "Megatron's, explains 5 s a step. Messages between stages are sent whole; DeepSpeed sends an eighth and gathers three times, "
-          "half as long. No source says how many sequences a micro-batch has; 1 is taken. With 2 the bubble is as long as the three rows say, and they are 6 to 7 % too fast."),
+          "Megatron-LM reached 163 TFLOP/s per device with the same model (megatron-2021), DeepSpeed's pipeline 113 to 126. The three "
+          "rows lie on a line: 0.196 s for each of 274, 226 and 194 pipeline slots plus 6.3 s; predicted are 0.191 s and 0.8 s. The "
+          "paper says bf16 and counts 20 bytes per parameter, including gradients in 16 and in 32 bits. The code of the run is not "
+          "public, so gradients are accumulated as in DeepSpeed's first pipeline with bf16, of April 2022 (BF16_Optimizer: cast in one "
+          "pass, added in another). Nothing in it or in Megatron explains 5 s per step. Messages between stages are sent whole; "
+          "DeepSpeed sends an eighth and gathers three times, which takes half as long. No source states the sequences per "
+          "micro-batch; 1 is assumed. With 2 the bubble is as long as the three rows suggest, and they are 6 to 7 % too fast."),
     Table("bloom", bloom, "BigScience's trials of February 2022 and BLOOM: 65 layouts of 176 to 203 billion parameters on 384 A100; Megatron-DeepSpeed.",
           "-", "8 %",
-          "every row is too fast. Over four tensor-parallel ranks and twelve stages, as BLOOM was trained, most are 1 to 11 %; over eight ranks and few stages 20 to 29 %: what is "
-          "missing grows by about 2 s for each billion parameters of a device, as if gradients and weights had a quarter of the 400 Gb/s that the source names (its one "
-          "measured all-reduce, over four nodes and before hosts were mended, had 40 Gb/s). Heads of 108 elements (27 to 29 %) are counted as products of odd rows, 2.4 times as long, "
-          "which is not enough. Not explained: heads of 216 with a micro-batch of one (35 %: the source's row of two takes 0.70 times as long), 104 heads (19 %). The first row contradicts "
-          "the second, which does a third more in the same time. CUDA_LAUNCH_BLOCKING=1, which the source set against hangs, is not modelled."),
+          "every row is too fast. With four tensor-parallel ranks and twelve stages, as BLOOM was trained, most are off by 1 to 11 %; with "
+          "eight ranks and few stages by 20 to 29 %. The missing time grows by about 2 s per billion parameters on a device, as if "
+          "gradients and weights travelled at a quarter of the 400 Gb/s that the source states (its one measured all-reduce, over four "
+          "nodes and before hosts were repaired, reached 40 Gb/s). Heads of 108 elements (27 to 29 %) are counted as products with odd "
+          "rows, 2.4 times as long, which is not enough. Not explained: heads of 216 with a micro-batch of one (35 %; the source's row "
+          "with two takes 0.70 times as long), 104 heads (19 %). The first row contradicts the second, which does a third more work in "
+          "the same time. CUDA_LAUNCH_BLOCKING=1, which the source set to prevent hangs, is not modelled."),
     Table("megatron-core-2024", megatron_core_2024, "Megatron-LM's README of 2024: GPT models of 1.7 to 462 billion parameters on 48 to 6,144 H100, bf16.", "-", "8 %",
-          "neither micro-batch nor chunks are known. From 96 to 4,608 GPUs the same model loses 10.2 % as measured and 10.8 % here, but is 7 to 8 % too fast throughout; small models on few ranks "
-          "are 10 and 19 % too fast. 32B is 35 % too slow: its gradients in 32 bits are reduced under the last of four micro-batches, which the measured time leaves no room for; with micro-batches "
-          "of two or four it would be 6 or 3 % too slow, and 1.7B 20 or 25 % too fast."),
+          "neither the micro-batch nor the number of chunks is known. From 96 to 4,608 GPUs the same model loses 10.2 % of its efficiency "
+          "as measured and 10.8 % as predicted, but is 7 to 8 % too fast throughout; small models on few ranks are 10 and 19 % too fast. "
+          "32B is 35 % too slow: its 32-bit gradients are reduced during the last of four micro-batches, for which the measured time "
+          "leaves no room; with micro-batches of two or four it would be 6 or 3 % too slow, and 1.7B 20 or 25 % too fast."),
     Table("nemo-2024", nemo_2024, "NeMo's pages of 24.07 (11 models on 8 to 128 H100) and of long sequences (4,096 to 1,048,576 tokens on H100 and B200), fp8.",
           "-", "8 %",
-          "FlashAttention 2 on H100 is 1.8 times the chip's attention, whose public rows of 2,048 to 8,192 tokens (vLLM's, paged) are 10 to 40 % slower than cuDNN on our H200: rows with much "
-          "of it are 8 to 16 % too slow. On B200, long sequences are all 7 % too fast. vboost, which a commit of the page names, is not modelled."),
+          "on H100, FlashAttention 2 is modelled as 1.8 times the time of the chip's attention, whose public rows of 2,048 to 8,192 tokens "
+          "(vLLM's, paged) are 10 to 40 % slower than cuDNN on our H200: rows with much attention are 8 to 16 % too slow. On B200 all "
+          "long sequences are 7 % too fast. vboost, which a commit of the page names, is not modelled."),
     Table("llama3", llama3, "Llama 3, table 4: 405B on 8,192 and 16,384 H100.", "-", "8 %",
-          "the paper does not name its kernels: attention is cuDNN's here, without the document mask. Rows of 8,192 tokens come out 7 to 8 % too fast."),
+          "the paper does not name its kernels: attention is assumed to be cuDNN's, without the document mask. Rows of 8,192 tokens are "
+          "7 to 8 % too fast."),
     Table("torchtitan", torchtitan, "torchtitan's benchmarks.", "-", "8 %",
-          "context parallelism: with even shares of the work, PyTorch's default, rows over four and eight ranks come out 13 to 32 % too fast, even "
-          "with what gathering and merging the blocks takes and what FlashAttention 2 draws at 500 W. The ring of the time does each rank an even share "
-          "(torch/distributed/tensor/experimental/_attention.py: half of the queries or half of the keys of each later block), and layers are recomputed whole, as "
-          "here. Table 2 alone grows from two to four ranks by 2.4 times, more than its sequence; table 6 by 1.5. Neither contiguous stretches nor "
-          "even shares explain both, so the default judges. FlashAttention 2 is one factor for all shapes. Beside what is not attention, table 2 leaves 314 TFLOP/s "
-          "for attention over two ranks, 197 and 185 over four and eight."),
+          "context parallelism: with balanced shares, PyTorch's default, rows over four and eight ranks are 13 to 32 % too fast, even with "
+          "the cost of gathering and merging blocks and the power that FlashAttention 2 draws at 500 W. PyTorch's ring of the time balances "
+          "the work (torch/distributed/tensor/experimental/_attention.py: half of the queries or half of the keys of each later block), "
+          "and layers are recomputed whole, as modelled. From two to four ranks only table 2 grows by 2.4 times, more than its "
+          "sequence; table 6 grows by 1.5. Neither contiguous nor balanced shares explain both, so the default is judged. FlashAttention 2 "
+          "is one factor for all shapes. After everything else is subtracted, table 2 leaves 314 TFLOP/s for attention over two ranks, "
+          "197 and 185 over four and eight."),
     Table("fms-fsdp", fms, "IBM fms-fsdp: Llama 2 sizes on 128 A100 and 96 H100.", "-", "8 %"),
     Table("llm-foundry", foundry, "LLM Foundry: MPT models with FSDP.", "-", "8 %"),
     Table("megatron-bridge", bridge, "Megatron-Bridge: H100, B200, GB200, GB300.", "-", "8 %",
-          "experts whose all-to-alls are hidden under another micro-batch, eagerly (Qwen3 on H100 of 25.11 and 26.02, on B200 and B300): "
-          "15 to 42 % too fast; what that schedule costs the host was not measured (Megatron-LM's pull request 2168 says that it does). The same "
-          "software without it on H100 is within 5 %: its host is measured with calls of our own (measure/experts_host.py), 25 % up or down. "
-          "On Blackwell, steps with parts of layers as graphs are 6 to 21 % too fast, those that are one graph up to 18 %. GPT-OSS in bf16 is 16 to "
-          "23 % too fast with all the passes that its software was found to do; the release with a slow kernel 35 %. Layers whose "
-          "activations go to the host's memory (Llama 3 70B in FP8) pay nothing for it."),
+          "eager steps whose expert all-to-alls overlap with another micro-batch (Qwen3 on H100 of 25.11 and 26.02, on B200 and B300) are "
+          "15 to 42 % too fast; the host time of that schedule was not measured (Megatron-LM's pull request 2168 says that it costs some). "
+          "Without the overlap the same software on H100 is within 5 %: its host time is measured with our own calls "
+          "(measure/experts_host.py) to within 25 %. On Blackwell, steps with parts of layers as graphs are 6 to 21 % too fast, steps "
+          "that are one graph up to 18 %. GPT-OSS in bf16 is 16 to 23 % too fast with all the passes found in its software; the release "
+          "with a slow kernel 35 %. Offloading activations to host memory (Llama 3 70B in FP8) costs nothing in the model."),
     Table("mlperf", mlperf, "MLPerf Training 3.1 to 5.1: GPT-3 175B and Llama 3.1 405B on 64 to 11,616 H100, H200, B200, GB200.",
           "-", "8 %",
-          "micro-batches of one sequence of GPT-3 come out 8 to 11 % too fast, those of two 2 to 12 % too slow (Oracle's 3,072 GPUs apart): "
-          "not explained. How far a Blackwell's clock falls under its limit is taken from the H200 (by the share of its peak)."),
+          "GPT-3 with micro-batches of one sequence is 8 to 11 % too fast, with two 2 to 12 % too slow (except for Oracle's 3,072 GPUs): "
+          "not explained. How far the clock of a Blackwell falls at its power limit is taken from the H200 (by share of peak)."),
     Table("dgx-cloud", dgx_cloud, "NVIDIA's DGX Cloud recipes 25.03 and 25.05: GPT-3 175B, Llama 3.1 8B to 405B, Nemotron-4 15B and 340B on 8 to "
           "2,304 H100 and 128 to 512 GB200.", "-", "8 %",
-          "rows come out too fast, those of Nemotron-4 15B most. In fp8 the error grows with the number of ranks, which reduce maxima after each pass: "
-          "how far ranks drift apart between two of these is not modelled. Beside 16 multiprocessors that a collective holds, products take 1.19 to "
-          "1.24 times as long (measure/overlap.csv); the machine's overlap_cost is a share of multiprocessors, 1.14."),
+          "rows are too fast, those of Nemotron-4 15B most. In fp8 the error grows with the number of ranks, which reduce maxima after each "
+          "pass: how far ranks drift apart between two of these reductions is not modelled. While a collective holds 16 multiprocessors, "
+          "products take 1.19 to 1.24 times as long (measure/overlap.csv); the machine's overlap_cost is their share, 1.14."),
     Table("deepseek-v3", deepseek, "DeepSeek-V3: 2,048 H800.", "-", "-",
-          "the measured time is that of all GPU hours, with what was lost to failures and checkpoints in it."),
-    Table("korthikanti-memory", korthikanti_memory, "Korthikanti et al. 2022, figure 1: bytes of a device.",
+          "the measured time is derived from all GPU hours, including those lost to failures and checkpoints."),
+    Table("korthikanti-memory", korthikanti_memory, "Korthikanti et al. 2022, figure 1: bytes per device.",
           "2-11 %", "5 %"),
 ]

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""validate.py - measured collectives beside what `orrery nccl-tests` says of them, and published training steps beside
-what `orrery stage` and `orrery run` say.
+"""validate.py - compares measured collectives with `orrery nccl-tests`, and published training steps with `orrery stage` and
+`orrery run`.
 
     truth/collectives/validate.py [--build build] [--write docs/validation.md] [--check] [--steps TABLES]
 
---check fails when a target is missed, when a mean error of collectives has grown, or when the part of the page about
-collectives is not the one this program would write.  Steps change whenever a kernel is modelled better, so of them only
-targets are checked; without --write and --steps none is (tools/check_validation*.py check all, in parts)."""
+--check fails if a target is missed, if a mean error of collectives has grown, or if the page's part about collectives differs
+from what this program would write.  Steps change whenever a kernel is modelled better, so only their targets are checked, and
+only with --write or --steps (tools/check_validation*.py check all of them, in parts)."""
 
 import argparse
 import concurrent.futures
@@ -30,22 +30,22 @@ import truth_page
 import truth_tables
 
 PICTURE = ROOT / "docs" / "pictures" / "validation_h100.svg"
-# Per cent; asked for are 15 of the first.
+# Largest mean errors, in per cent; the target of the first is 15.
 LIMITS = {"h100": 6.0, "deepep": 20.0, "fitted": 5.0, "left_out": 6.0}
 MACHINES = {"a100_sxm": "dgx-a100", "h100_sxm": "dgx-h100", "h200_sxm": "hgx-h200", "b200_sxm": "dgx-b200",
             "gb200": "gb200-nvl72"}
 
-# What must hold: per cent of mean absolute error, per cent of the worst row, rank correlation.
+# Targets: mean absolute error and worst row in per cent, rank correlation.
 COLLECTIVES_MEAN, STEPS_MEAN, STEPS_WORST, STEPS_ORDER = 15.0, 10.0, 25.0, 0.9
 STEPS = ("megatron-2020", "megatron-2021", "korthikanti-2022", "llama3", "fms-fsdp")
-# Published tables of steps that miss the targets: named, not hidden.
+# Published tables of steps that miss the targets: listed on the page.
 MISSED = ("vtrain-single", "vtrain-multi", "mtnlg", "torchtitan", "megatron-bridge", "llm-foundry", "deepseek-v3")
 
 HEAD = """# Validation: collectives and training steps
 
-Written by `make validate`; do not edit. What was measured (`truth/collectives`, each file with its source) beside `orrery
-nccl-tests`. No constant was fitted to rows that judge. Errors are of bus bandwidth, ours over measured; the interval is the 90 % that
-the program states with each time. All tables of steps, of single devices and of serving: [truth.md](truth.md), by `make truth`.
+Written by `make validate`; do not edit. Measurements (`truth/collectives`, each file with its source) compared with `orrery
+nccl-tests`. No constant was fitted to judged rows. Errors are of bus bandwidth, predicted over measured; the interval is the 90 %
+interval that the program prints. All tables of steps, of single devices and of serving: [truth.md](truth.md), by `make truth`.
 
 """
 
@@ -108,7 +108,7 @@ def picture(rows):
 
 
 def h100(program):
-    """The curve that issue and readers know: 8 x H100, all-reduce, 1 KiB to 8 GiB."""
+    """8 x H100, all-reduce, 1 KiB to 8 GiB."""
     said = program("dgx-h100", "all_reduce", 8, "-b", "8", "-e", "16G")
     rows = []
     for row in table("nccl_h100_8gpu_allreduce.csv"):
@@ -122,11 +122,11 @@ def h100(program):
                      "inside": ours["low_us"] <= us <= ours["high_us"]})
     errors = [r["ours"] / r["measured"] - 1 for r in rows]
     mean = statistics.fmean(map(abs, errors)) * 100
-    text = ["## 8 x H100, all-reduce, nccl-tests\n\n", "Source: NVIDIA dgxc-benchmarking. NCCL's NVLS is behind it from 2 MiB on; "
-            "its constants are NCCL's published ones. The form of its time was settled with this curve in view: a pipeline of two "
-            "stages has one turn more than the bytes need. Without that turn the mean is 7.9 %, so the curve judges constants, "
-            "and no longer the form of NVLS. Asked for: 15 % mean.\n\n", "![curve](pictures/validation_h100.svg)\n\n",
-            "| size | measured us | ours us | measured GB/s | ours GB/s | error | algorithm | in 90 % |\n|---|---|---|---|---|---|---|---|\n"]
+    text = ["## 8 x H100, all-reduce, nccl-tests\n\n", "Source: NVIDIA dgxc-benchmarking. From 2 MiB "
+            "on NCCL uses NVLS, whose constants are those that NCCL publishes. The formula for NVLS was chosen with this curve in "
+            "view: a pipeline of two stages takes one step more than the bytes need. Without that step the mean is 7.9 %, so the "
+            "curve judges the constants, not the formula. Target: 15 % mean.\n\n", "![curve](pictures/validation_h100.svg)\n\n",
+            "| size | measured us | predicted us | measured GB/s | predicted GB/s | error | algorithm | in 90 % |\n|---|---|---|---|---|---|---|---|\n"]
     for r, e in zip(rows, errors):
         text.append(f"| {size_text(r['bytes'])} | {r['us']:.2f} | {r['our_us']:.2f} | {r['measured']:.2f} | {r['ours']:.2f} | "
                     f"{e * 100:+.1f} % | {r['way']} | {'yes' if r['inside'] else 'no'} |\n")
@@ -138,11 +138,11 @@ def h100(program):
 
 
 def deepep(program):
-    """Bandwidth of the network that limits an all-to-all; DeepEP's kernels are not NCCL's."""
-    text = ["## H800, all-to-all, DeepEP\n\nDeepEP has kernels of its own; both move the same bytes over the same ports. Ours: bytes of "
-            "the port over time, 64 MiB sent by each rank per 8 ranks. At 32 and 64 ranks DeepEP reports more than the 50 GB/s of a "
-            "NIC: its count must include bytes that stay in a node.\n\n",
-            "| kernel | ranks | network | measured GB/s | ours GB/s | error |\n|---|---|---|---|---|---|\n"]
+    """Bandwidth of the network that limits an all-to-all.  DeepEP has its own kernels, not NCCL's."""
+    text = ["## H800, all-to-all, DeepEP\n\nDeepEP has its own kernels, but moves the same bytes over the same ports as "
+            "NCCL. Predicted: bytes of the port over time, 64 MiB sent by each rank per 8 ranks. At 32 and 64 ranks DeepEP reports "
+            "more than the 50 GB/s of a NIC, so it must count bytes that stay in a node.\n\n",
+            "| kernel | ranks | network | measured GB/s | predicted GB/s | error |\n|---|---|---|---|---|---|\n"]
     errors = []
     for row in table("deepep_h800.csv"):
         ranks, measured = int(row["ranks"]), float(row["GBps"])
@@ -160,9 +160,9 @@ def deepep(program):
 def fitted(program):
     """Not a judge: how well the fit describes its own rows, and curves left out of it."""
     left = {(r["system"], r["op"], r["gpus"]): float(r["error"]) * 100 for r in table("left_out.csv")}
-    text = ["## AIConfigurator: fitted\n\n512 B to 512 MiB, 42 rows per curve (half and int8). Left out: the error of the curve by "
-            "constants fitted to the other curves of its generation (tools/fit_nccl.py). A curve of H100 and H200 all-to-all has "
-            "measurements that differ by 2 x from row to row below 64 KiB.\n\n",
+    text = ["## AIConfigurator: fitted\n\n512 B to 512 MiB, 42 rows per curve (half and int8). Left out: the error of a curve with "
+            "constants fitted to the other curves of its generation (tools/fit_nccl.py). One curve of all-to-all on H100 and H200 has "
+            "measurements that differ by a factor of 2 from row to row below 64 KiB.\n\n",
             "| machine | op | GPUs | in the fit | left out | worst row |\n|---|---|---|---|---|---|\n"]
     curves, all_errors, inside, count = {}, [], 0, 0
     for row in table("aiconfigurator_nccl.csv"):
@@ -197,15 +197,15 @@ def steps(build, names):
                 results.append(truth_page.Result(one, wall.run_all(pool, one.cases())))
     limits = truth.read_limits()
     text = ["\n## Training steps of published tables\n\n"
-            f"Asked for: {STEPS_MEAN:g} % mean, no row over {STEPS_WORST:g} %, order of the rows (Spearman) {STEPS_ORDER:g}. "
-            "Errors are of the step time; positive: orrery is too slow.\n\n",
+            f"Targets: {STEPS_MEAN:g} % mean, no row over {STEPS_WORST:g} %, order of the rows (Spearman) {STEPS_ORDER:g}. "
+            "Errors are of the step time; positive: the prediction is too high.\n\n",
             "| table | rows | mean error | worst row | order | met |\n|---|---|---|---|---|---|\n"]
     missed = []
     for r in results:
         why = [w for w, bad in ((f"mean {r.mean:.1f} %", not r.mean <= STEPS_MEAN),
                                 (f"worst {r.worst.error():+.1f} %", not abs(r.worst.error()) <= STEPS_WORST),
                                 (f"order {r.order_text()}", r.order is None or r.order < STEPS_ORDER - 0.005),
-                                (f"{len(r.failed)} rows refused", bool(r.failed))) if bad]
+                                (f"{len(r.failed)} rows rejected", bool(r.failed))) if bad]
         missed += [f"{r.name}: {', '.join(why)}"] if why else []
         text.append(f"| {r.name} | {r.count} | {r.mean:.1f} % | {r.worst.error():+.1f} % ({r.worst.label}) | {r.order_text()} | "
                     f"{'no: ' + ', '.join(why) if why else 'yes'} |\n")
@@ -213,12 +213,12 @@ def steps(build, names):
               f"order {r.order_text()} ({STEPS_ORDER:g})  {'missed' if why else 'met'}", flush=True)
     every = [c.error() for r in results for c in r.done]
     text.append(f"\nAll {len(every)} rows: mean {statistics.fmean(map(abs, every)):.1f} %, worst {max(every, key=abs):+.1f} %.\n\n"
-                "Not among them, because a target is missed there ([truth.md](truth.md) has their rows): "
+                "Tables that miss a target are not listed here ([truth.md](truth.md) has their rows): "
                 + ", ".join(f"{name} (mean {limits[name]:g} %)" for name in MISSED)
-                + ". vTrain, llm-foundry and torchtitan have single rows over 25 %; MT-NLG is 17 % too fast in each of its three rows; Megatron-Bridge "
-                  "is mostly FP8 and mixtures of experts.\n\n")
+                + ". vTrain, llm-foundry and torchtitan have single rows over 25 %; MT-NLG is 11 to 14 % too fast in each of its three rows; "
+                  "Megatron-Bridge is mostly FP8 and mixtures of experts.\n\n")
     for r in results:
-        text.append(f"### {r.name}\n\n| row | measured | orrery | error |\n|---|---|---|---|\n")
+        text.append(f"### {r.name}\n\n| row | measured | predicted | error |\n|---|---|---|---|\n")
         text += [f"| {c.label} | {c.measured:.4g} {c.unit} | {c.predicted:.4g} {c.unit} | {c.error():+.1f} % |\n" for c in r.done]
         text.append("\n")
     return missed, "".join(text).rstrip("\n") + "\n"
