@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""orrery_capture - what a PyTorch training step does, written down without running it on a cluster.
+"""orrery_capture - records a PyTorch training step without running it on a cluster.
 
     python -m orrery_capture --world-size 64 -o step.json.gz train.py --its --own --options
     python -m orrery_capture --world-size 64 -o step.json.gz package.train --its --own --options
@@ -9,14 +9,14 @@
         step()
 
 The step runs once, in this process, as one rank of the job: tensors have shapes but no data (fake tensors), and
-collectives return at once (PyTorch's fake process group).  A dispatch mode sits below autograd and sees every
-operator of the forward pass, the backward pass and the optimizer, and every collective.  What it saw goes into one JSON
-file (docs/format/capture.md) that `orrery convert fx` turns into traces of all ranks.
+collectives return at once (PyTorch's fake process group).  A dispatch mode sits below autograd and sees every operator
+of the forward pass, the backward pass and the optimizer, and every collective.  The recording is one JSON file
+(docs/format/capture.md) that `orrery convert fx` turns into traces of all ranks.
 
-Ranks that can differ are run one after the other: rank 0, then whoever it exchanges messages with (the stages of a
-pipeline), and the last rank to make sure that the others are like these.
+Ranks that can differ are run in sequence: rank 0, then the ranks it exchanges messages with (the stages of a pipeline),
+and the last rank, to check that the others are like these.
 
-Needs PyTorch 2.4 or later and nothing else.  Exit codes: 0 done, 2 wrong use, 3 the script cannot be captured."""
+Needs PyTorch 2.4 or later and nothing else.  Exit codes: 0 success, 2 usage error, 3 the script cannot be captured."""
 
 import argparse
 import contextlib
@@ -65,7 +65,7 @@ def _check_torch():
 if torch is not None:
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.overrides import TorchFunctionMode
-else:  # the error is raised when something is asked for, so that --help works
+else:  # the error is raised on first use, so that --help works without PyTorch
 
     class TorchDispatchMode:
         pass
@@ -74,14 +74,14 @@ else:  # the error is raised when something is asked for, so that --help works
         pass
 
 
-# ---- the job that this process pretends to be part of ----
+# ---- the simulated job ----
 
 
 class _Job:
-    """A fake process group of the whole job, and the list of all groups that anybody made.
+    """A fake process group of the whole job, and the list of all groups created.
 
-    Every rank calls new_group() for every group, also for those it is no member of; so one rank's run knows the groups
-    of all ranks.  That is what lets the ranks that were not run be derived from those that were."""
+    Every rank calls new_group() for every group, including those it does not belong to, so the run of one rank knows
+    the groups of all ranks.  This makes it possible to derive the ranks that were not run."""
 
     def __init__(self, world_size, rank, local_size):
         self.world_size, self.rank, self.local_size = world_size, rank, local_size
@@ -154,7 +154,7 @@ class _Job:
         setattr(owner, name, value)
 
     def _meshes_have_data(self):
-        """A device mesh looks its rank up in a tensor of ranks: it works outside the modes, on real numbers."""
+        """A device mesh looks up its rank in a tensor of ranks, so it runs outside the modes, with real values."""
         import torch.distributed.device_mesh as device_mesh
         from torch.utils._python_dispatch import _disable_current_modes
 
@@ -174,7 +174,7 @@ class _Job:
         self._patch(torch.distributed, "init_device_mesh", init)
 
     def _objects_stay_here(self):
-        """Python objects would travel as bytes in tensors, which have no data: every rank sees its own."""
+        """Python objects would be sent as bytes in tensors, which have no data: every rank gets its own back."""
         import torch.distributed as dist
         import torch.distributed.distributed_c10d as c10d
 
@@ -209,18 +209,18 @@ class _Job:
             self.number_of_name[name] = len(self.groups) - 1
 
     def number_of(self, group_name):
-        """The number of a group by PyTorch's name for it."""
+        """The number of a group, by PyTorch's name for it."""
         if group_name not in self.number_of_name:
             import torch.distributed.distributed_c10d as c10d
 
-            group = c10d._resolve_process_group(group_name)  # made by a way that was not seen
+            group = c10d._resolve_process_group(group_name)  # created in a way that was not intercepted
             ranks = list(torch.distributed.get_process_group_ranks(group))
             self._note_group(ranks, group, "")
         return self.number_of_name[group_name]
 
 
 def _with_data(value):
-    """A mesh given as a tensor: the numbers in it are needed."""
+    """A mesh given as a tensor: its values are needed."""
     if type(value).__name__ != "FakeTensor":
         return value
     if getattr(value, "constant", None) is not None:
@@ -229,8 +229,8 @@ def _with_data(value):
 
 
 def _apply_with_new_parameters(module, function, recurse=True, _known=None):
-    """Module.to() and the like.  PyTorch's own swaps the insides of two tensors, which fake tensors refuse; so the
-    module gets new parameters.  Shared ones stay shared."""
+    """Module.to() and the like.  PyTorch swaps the contents of two tensors, which fake tensors do not support, so the
+    module gets new parameters.  Shared parameters stay shared."""
     known = {} if _known is None else _known
     for child in module.children() if recurse else ():
         _apply_with_new_parameters(child, function, recurse, known)
@@ -247,12 +247,12 @@ def _apply_with_new_parameters(module, function, recurse=True, _known=None):
 
 
 def _compile(model=None, **_):
-    """torch.compile: what it would fuse is the compiler's choice; the operators it starts from are seen."""
+    """torch.compile: the operators before compilation are recorded; what the compiler would fuse is unknown."""
     return model if model is not None else lambda function: function
 
 
 def _step_always(_, optimizer, __, *args, **kwargs):
-    """A gradient scaler skips the step when it finds an infinite gradient; there are none without data."""
+    """A gradient scaler skips the step if it finds an infinite gradient; without data there are none."""
     return optimizer.step(*args, **kwargs)
 
 
@@ -263,9 +263,9 @@ _FIRST_BUCKET_BYTES = 1024 * 1024
 
 
 class _Ddp(torch.nn.Module if torch is not None else object):
-    """What DistributedDataParallel does to a step: gradients in buckets, in the reverse order of the parameters, each
-    all-reduced as soon as its last gradient is there; the step waits for all of them at the end of the backward pass.
-    The real one is C++ that looks into tensors' memory, which fake tensors do not have."""
+    """DistributedDataParallel in Python: gradients in buckets, in reverse order of the parameters, each all-reduced as
+    soon as its last gradient is ready; the step waits for all of them at the end of the backward pass.  The original is
+    C++ that accesses the memory of tensors, which fake tensors do not have."""
 
     def __init__(self, module, *_, process_group=None, bucket_cap_mb=None, device_mesh=None, **__):
         super().__init__()
@@ -342,8 +342,8 @@ class _Ddp(torch.nn.Module if torch is not None else object):
 
 
 class _CudaIsCpu(TorchFunctionMode):
-    """Scripts that name the device "cuda" on a machine that has none: their tensors are made for the CPU.  They have
-    no data anyway."""
+    """For scripts that use the device "cuda" on a machine without a GPU: their tensors, which have no data anyway, are
+    created on the CPU."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         args, kwargs = _on_cpu(args), {k: _on_cpu(v) for k, v in (kwargs or {}).items()}
@@ -352,7 +352,7 @@ class _CudaIsCpu(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
-# A GPU runs an RMS norm as one operator, a CPU as eight small ones.  These two have the GPU's names and arguments.
+# On a GPU an RMS norm is one operator, on a CPU eight small ones.  These two have the GPU's names and arguments.
 _FUSED_FORWARD = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)"
 _FUSED_BACKWARD = (
     "_fused_rms_norm_backward(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor rstd, Tensor? weight, "
@@ -441,7 +441,7 @@ def _answer(value):
 
 
 class _Nothing:
-    """A stream or an event: order is what the graph says it is, and there is no time."""
+    """A stream or an event that does nothing: the graph determines the order, and no time passes."""
 
     def __init__(self, *_, **__):
         pass
@@ -454,7 +454,7 @@ class _Nothing:
 
     def __getattr__(self, name):
         if name.startswith("__"):
-            raise AttributeError(name)  # it is no array, no number and nothing that can be copied in parts
+            raise AttributeError(name)  # not an array, not a number, and nothing that can be copied in parts
         return _answer({"elapsed_time": 0.0, "query": True, "record_event": self}.get(name))
 
 
@@ -462,8 +462,9 @@ _STREAM_NAMES = ("Event", "Stream", "stream", "current_stream", "default_stream"
 
 
 def _replace_streams(set_name, modules):
-    """FSDP works on streams of its device's module.  Up to 2.5 that is torch.cuda, since then torch.cpu for a mesh of
-    CPUs, whose streams lack most of what those of torch.cuda have (record_event, wait_event), by version, or all of it."""
+    """FSDP uses streams of its device's module.  Up to PyTorch 2.5 that is torch.cuda, later torch.cpu for a mesh of
+    CPUs, whose streams lack, depending on the version, most or all of the methods of torch.cuda's (record_event,
+    wait_event)."""
     for module in modules:
         for name in _STREAM_NAMES:
             set_name(module, name, _Nothing)
@@ -503,8 +504,8 @@ def _without_gpu():
     patch(torch.Tensor, "cuda", lambda self, *_, **__: self)
     patch(device_mesh, "init_device_mesh", on_cpu(device_mesh.init_device_mesh))
     patch(torch.distributed, "init_device_mesh", device_mesh.init_device_mesh)
-    # A mode is off while it handles a call, and backward() is one.  What checkpoint computes again inside must be what the
-    # forward pass computed, operator by operator: the mode is on again there.
+    # A mode is off while it handles a call, and backward() is a call.  Recomputation by checkpoint inside it must match
+    # the forward pass operator by operator, so the mode is turned on again there.
     mode, engine = _CudaIsCpu(), getattr(torch.autograd, "_engine_run_backward", None)
 
     def run_backward(*args, **kwargs):
@@ -517,20 +518,20 @@ def _without_gpu():
             yield
     finally:
         for owner, name, value in reversed(undo):
-            if value is undo:  # it was not there
+            if value is undo:  # the attribute did not exist
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
 
 
-# ---- what was seen ----
+# ---- the recorded graph ----
 
 _TORCH_FOLDER = os.path.dirname(os.path.abspath(torch.__file__)) if torch is not None else ""
 _OWN_FILE = os.path.abspath(__file__)
 
 
 def _user_line():
-    """file:line of the innermost frame that is neither PyTorch's nor ours."""
+    """file:line of the innermost frame outside PyTorch and this module."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
@@ -542,7 +543,7 @@ def _user_line():
 
 
 class _Texts:
-    """Each text once."""
+    """A table of unique texts."""
 
     def __init__(self):
         self.list, self._number = [], {}
@@ -566,7 +567,7 @@ class _Graph:
         self.notes = {}
 
     def tensor(self, t):
-        """The number of a tensor as it stands now: two views of one storage are two tensors."""
+        """The number of a tensor in its current form: two views of one storage are two tensors."""
         storage = self._storage(t)
         shape = [int(s) for s in t.shape]
         stride = [int(s) for s in t.stride()] if t.layout == torch.strided else []
@@ -608,7 +609,7 @@ class _Graph:
     def mark(self, t, kind):
         if type(t).__name__ == "DTensor":
             t = t._local_tensor
-        with contextlib.suppress(Exception):  # a tensor of a kind that has no storage needs no mark
+        with contextlib.suppress(Exception):  # tensor types without storage need no mark
             self.kinds.setdefault(self._storage(t), kind)
 
     def note(self, text):
@@ -627,7 +628,7 @@ class _Graph:
 
 
 class _Work:
-    """Makes the object that an asynchronous collective returns; its wait() becomes a node."""
+    """Creates the object that an asynchronous collective returns; its wait() becomes a node."""
 
     def __init__(self, recorder):
         base = torch._C._distributed_c10d.Work
@@ -657,16 +658,16 @@ class _Work:
 
     def make(self, tensors):
         work = self._traced(tensors)
-        self._alive.append(work)  # PyTorch keeps only the C++ half of it
+        self._alive.append(work)  # PyTorch keeps only its C++ half
         return work.boxed() if hasattr(work, "boxed") else work
 
 
 class _Stop(BaseException):
-    """Enough steps were seen: leave the script."""
+    """Raised after the last step needed, to leave the script."""
 
 
 class _Recorder(TorchDispatchMode):
-    """Sees every operator below autograd and writes it down."""
+    """Records every operator below autograd."""
 
     def __init__(self, job, graph, fake_mode, is_strict):
         super().__init__()
@@ -677,7 +678,7 @@ class _Recorder(TorchDispatchMode):
         self._works = _Work(self)
         self._tracker = None
 
-    # -- where in the step we are --
+    # -- position in the step --
 
     def start(self):
         from torch.nn.modules import module as modules
@@ -717,13 +718,13 @@ class _Recorder(TorchDispatchMode):
     def _before_optimizer(self, optimizer, *_):
         self.in_optimizer = True
         self._mark_state(optimizer)
-        if self._stepped and id(optimizer) not in self._stepped:  # a second one of the same step
+        if self._stepped and id(optimizer) not in self._stepped:  # another optimizer of the same step
             self.step -= 1
             for n in self.graph.nodes[self._after :]:
                 n["step"] = self.step
 
     def _after_optimizer(self, optimizer, *_):
-        """A step ends here if no other optimizer follows; the second step knows how many there are."""
+        """A step ends here unless another optimizer follows; the second step knows how many there are."""
         self.in_optimizer = False
         self._mark_state(optimizer)
         self.step += 1
@@ -763,7 +764,7 @@ class _Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if any(_is_wrapper(t) for t in types):
-            return NotImplemented  # a sharded tensor: it comes back with its local parts
+            return NotImplemented  # a sharded tensor: it is called again with its local parts
         if self._is_foreign(args, kwargs):
             return func(*args, **kwargs)
         space = func.namespace
@@ -781,7 +782,7 @@ class _Recorder(TorchDispatchMode):
         return result
 
     def _is_foreign(self, args, kwargs):
-        """A tensor of somebody else's fake mode: shapes being worked out, nothing that happens."""
+        """A tensor of another fake mode, used to infer shapes: not part of the step."""
         if self.fake_mode is None:
             return False
         for t in _tensors((args, kwargs)):
@@ -802,7 +803,7 @@ class _Recorder(TorchDispatchMode):
         return problem
 
     def _value_of(self, func, args):
-        """tensor.item(): there is no value.  One is what a loss, a scale or a count can be."""
+        """tensor.item(): there is no value.  1 is plausible for a loss, a scale or a count."""
         if self.fake_mode is None:
             return func(*args)
         if self.is_strict:
@@ -904,7 +905,7 @@ def _tensors(value):
 
 
 def _plain(value):
-    """A value that JSON knows, or None."""
+    """A value that JSON can represent, or None."""
     if isinstance(value, bool) or isinstance(value, str):
         return value
     if isinstance(value, int):
@@ -922,8 +923,8 @@ def _plain(value):
 
 
 def _families(groups):
-    """Groups that are alike: made one after the other for the same purpose, of one size, no rank in two of them.  The
-    place of a rank in the groups of a family is what tells ranks apart."""
+    """Families of groups: created in sequence for the same purpose, of equal size, with no rank in two of them.  The
+    position of a rank in the groups of each family identifies it."""
     family, members, last = -1, set(), None
     for g in groups:
         key = (len(g["ranks"]), g["what"])
@@ -935,8 +936,8 @@ def _families(groups):
 
 
 def _pick_step(graph, wanted):
-    """Of several steps one: the wanted one, else the last that ended (the first also makes the model and the
-    optimizer's state)."""
+    """Selects a step: the one requested, else the last that ended (the first also creates the model and the optimizer's
+    state)."""
     nodes = graph["nodes"]
     steps = sorted({n["step"] for n in nodes if n["phase"] == "optimizer"})
     if wanted is None:
@@ -952,14 +953,14 @@ def _pick_step(graph, wanted):
 
 
 class record:
-    """Captures what happens inside:
+    """Captures the block:
 
         with orrery_capture.record("step.json", world_size=64, rank=0):
             model = Model(); ...; step()
 
-    path: where the capture goes, .gz is compressed; None: nowhere, see .document after it.
-    step: which optimizer step to keep, from 0; None: the last.  steps: leave the block after this many (0: never).
-    real: with real tensors and their data.  strict: item() is an error."""
+    path: the file to write, compressed if it ends in .gz; None: none, use .document afterwards.  step: which optimizer
+    step to keep, from 0; None: the last.  steps: leave the block after this many (0: never).  real: with real tensors
+    and their data.  strict: item() is an error."""
 
     def __init__(self, path, world_size=1, rank=0, step=None, steps=0, real=False, strict=False, local_size=None):
         _check_torch()
@@ -1043,14 +1044,14 @@ def _for_ranks(one, documents, ranks, world_size):
         if signature not in seen:
             todo += [p for p in _peers(documents[rank]) if p not in documents and p not in todo]
         elif rank != world_size - 1:
-            del documents[rank]  # like one that is there
+            del documents[rank]  # identical to an existing one
         seen.add(signature)
         if not todo and world_size - 1 not in documents:
             todo.append(world_size - 1)
 
 
 def _signature(document):
-    """Equal for ranks that do the same, be it in other groups."""
+    """Equal for ranks that do the same, possibly in different groups."""
     graph = document["graphs"][0]
 
     def form(number):
@@ -1069,7 +1070,7 @@ def _signature(document):
 
 
 def _peers(document):
-    """Whom it sends to and receives from."""
+    """The ranks that it sends to and receives from."""
     groups, found = document["groups"], []
     graph = document["graphs"][0]
     for n in graph["nodes"]:
@@ -1098,7 +1099,7 @@ def _merged(documents):
 
 
 def write(path, document):
-    """All of it or nothing: into a file beside it, then renamed."""
+    """Atomic: writes a temporary file in the same folder, then renames it."""
     data = json.dumps(document, separators=(",", ":")).encode()
     if str(path).endswith(".gz"):
         data = gzip.compress(data, mtime=0)
@@ -1107,7 +1108,7 @@ def write(path, document):
         with open(temporary, "wb") as f:
             f.write(data)
         os.replace(temporary, path)
-    except BaseException as e:  # an interrupt too leaves nothing behind
+    except BaseException as e:  # clean up after interrupts too
         with contextlib.suppress(OSError):
             os.remove(temporary)
         if not isinstance(e, OSError):
@@ -1165,7 +1166,7 @@ def _run_script(a):
 
 
 def _run_ranks(a):
-    """Each rank in a process of its own, as scripts leave things behind."""
+    """Each rank runs in its own process, because scripts leave state behind."""
     documents = {}
     ranks = a.ranks
     if ranks not in ("auto", "all"):
@@ -1228,7 +1229,7 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    # As a module of its real name, so that scripts that import it meet the same one.
+    # Under its real module name, so that scripts that import it get the same module.
     sys.path.insert(0, os.path.dirname(_OWN_FILE))
     import orrery_capture
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""orrery_measure.py - times of kernels, for `orrery calibrate kernels`: measured on the GPU of this machine in minutes, or
+"""orrery_measure.py - kernel times for `orrery calibrate kernels`: measured on the GPU of this machine in minutes, or
 read from traces of PyTorch's profiler.
 
     python3 orrery_measure.py [-o measured.csv] [--seconds 240]
@@ -8,10 +8,10 @@ read from traces of PyTorch's profiler.
     orrery calibrate kernels measured.csv --like h200 -o my-gpu.yml
     orrery run step.orr --hardware my-gpu.yml
 
-Needs PyTorch with CUDA and nothing else; --kineto needs Python alone, and traces that were recorded with record_shapes=True.
-A row is a kernel in the words of `orrery chip time`, microseconds of one call in
-a replayed CUDA graph of 20 (caches warm, median of 5), and microseconds that the host needs to issue it.  What does not fit
-into memory or is not supported is left out.  Shapes are drawn with a fixed seed, so that two runs measure the same."""
+Needs PyTorch with CUDA and nothing else; --kineto needs only Python, and traces recorded with record_shapes=True.  A
+row has a kernel in the syntax of `orrery chip time`, the microseconds of one call in a replayed CUDA graph of 20
+(caches warm, median of 5), and the microseconds the host takes to issue it.  Kernels that do not fit into memory or are
+not supported are left out.  Shapes are drawn with a fixed seed, so that all runs measure the same kernels."""
 
 import argparse
 import gzip
@@ -23,14 +23,14 @@ import time
 try:
     import torch
     import torch.nn.functional as F
-except ModuleNotFoundError:  # --kineto does without
+except ModuleNotFoundError:  # not needed for --kineto
     torch = None
 
 COPIES, REPEATS = 20, 5
 
 
 def device_us(call):
-    """Of one call: a graph of copies, replayed."""
+    """Device time of one call: a graph of copies, replayed."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(2):
@@ -54,7 +54,7 @@ def device_us(call):
 
 
 def host_us(call):
-    """Until a call returns, when the device has nothing to do."""
+    """Host time until a call returns while the device is idle."""
     for _ in range(3):
         call()
     torch.cuda.synchronize()
@@ -148,7 +148,7 @@ def elements(dims):
 
 
 def is_whole(dims, strides):
-    """Is it one piece of memory?"""
+    """Is the tensor contiguous in memory?"""
     after = 1
     for n, stride in zip(reversed(dims), reversed(strides)):
         if n > 1 and stride != after:
@@ -158,7 +158,7 @@ def is_whole(dims, strides):
 
 
 def product_text(name, dims, strides, types):
-    """mm, addmm and bmm; who is stored transposed is in the strides."""
+    """mm, addmm and bmm; strides show which operand is transposed."""
     first = 1 if name == "aten::addmm" else 0
     a, b, across, down = dims[first], dims[first + 1], strides[first], strides[first + 1]
     batch = f"batch={a[0]} " if name == "aten::bmm" else ""
@@ -189,7 +189,7 @@ ATTENTIONS = ("aten::_cudnn_attention_forward", "aten::_cudnn_attention_backward
 
 
 def text_of(event):
-    """The kernel that an operator stands for, in the words of `orrery chip time`; None: it is not one of those here."""
+    """The kernel of an operator, in the syntax of `orrery chip time`; None: not supported here."""
     name, a = event["name"], event["args"]
     dims, strides = a.get("Input Dims"), a.get("Input Strides")
     types = [TYPES.get(t) for t in a.get("Input type", [])]
