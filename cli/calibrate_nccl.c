@@ -206,7 +206,7 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
     const char *name = cli_text(c, "op");
     const orr_alone_op *op = name ? orr_alone_op_find(name) : NULL;
     if (name && !op)
-        return cli_misuse(err, "--op: unknown value '%s'", name);
+        return cli_misuse(err, "--op: unknown operation '%s'", name);
     orr_code code = orr_calibration_open(m, &k, err);
     if (code)
         return code;

@@ -137,8 +137,8 @@ static orr_code time_kernels(
         orr_kernel_text(&k, text, sizeof text);
         if (!orr_chip_time(p->chip, &k, &t)) {
             const orr_where w = orr_where_line(path, line, 1);
-            return orr_fail(err, ORR_EINPUT, &w, "%s: %s has no products in %s", text,
-                            p->chip->name, orr_kernel_type_name(k.type));
+            return orr_fail(err, ORR_EINPUT, &w, "%s: %s does not support matrix products in %s",
+                            text, p->chip->name, orr_kernel_type_name(k.type));
         }
         print_time(p, text, &k, &t);
         p->count++;

@@ -49,8 +49,11 @@ static const cli_example examples[] = {
 static orr_code read_run(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
 {
     cli_run_kind kind;
-    const orr_code code = cli_timeline_load(c, path, &kind, out, err);
-    return code || kind != CLI_RUN_OTHER ? code : cli_timeline_load_events(path, out, err);
+    orr_code code = cli_timeline_load(c, path, &kind, out, err);
+    if (code || kind != CLI_RUN_OTHER)
+        return code;
+    code = cli_timeline_refuse_set(path, err);
+    return code ? code : cli_timeline_load_events(path, out, err);
 }
 
 static orr_code print(const cli_context *c, const orr_diff *d, orr_error *err)
@@ -148,7 +151,7 @@ const cli_command cli_cmd_diff = {
         "Compares times by kind and by operator, the largest difference first.  Times are averages per rank; that of an "
         "operator is its self time, without nested operators.  Runs are timelines: files of the PyTorch profiler or a folder with "
         "one per rank, output of 'orrery run --timeline', other trace events, exports of Nsight Systems, or a log of "
-        "issued nodes.  With --operators: a step captured from PyTorch against the same step as it was measured, operator by "
+        "issued nodes.  With --operators: a step captured from PyTorch and a measurement of the same step, operator by "
         "operator.",
     .options = options,
     .arguments = arguments,

@@ -339,7 +339,7 @@ static orr_code find_pattern(const char *name, const orr_pattern **out, orr_erro
         near = cli_nearer(name, near, orr_pattern_at(i)->name);
     if (near)
         return cli_misuse(err, "unknown pattern '%s'; did you mean '%s'?", name, near);
-    return cli_misuse(err, "no pattern '%s'; see 'orrery gen --list'", name);
+    return cli_misuse(err, "unknown pattern '%s'; see 'orrery gen --list'", name);
 }
 
 static void list(const orr_pattern *p, bool as_json)

@@ -91,7 +91,8 @@ static void say_notes(const cli_context *c, const subject *s)
     if (m->note[0])
         cli_note(c, "%s: %s\n", m->name, m->note);
     if (m->max_positions && s->work.tokens + s->work.past > m->max_positions)
-        cli_note(c, "%s: made for at most %" PRIu64 " tokens\n", m->name, m->max_positions);
+        cli_note(c, "%s: %" PRIu64 " tokens exceed the model's limit of %" PRIu64 "\n", m->name,
+                 s->work.tokens + s->work.past, m->max_positions);
 }
 
 /* ---- for people ---- */

@@ -112,8 +112,9 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
     t->type = cli_text(c, "datatype");
     t->width = width_of(t->type);
     if (!t->ask.op || !t->width)
-        return cli_misuse(err, "--%s: unknown value '%s'", t->ask.op ? "datatype" : "op",
-                          t->ask.op ? t->type : cli_text(c, "op"));
+        return cli_misuse(
+            err, t->ask.op ? "--datatype: unknown type '%s'" : "--op: unknown operation '%s'",
+            t->ask.op ? t->type : cli_text(c, "op"));
     t->factor = cli_count(c, "stepfactor");
     code = read_size("minbytes", cli_text(c, "minbytes"), &t->from, err);
     if (!code)
@@ -323,7 +324,7 @@ static orr_code nccl_tests_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_nccl_tests = {
     .name = "nccl-tests",
-    .summary = "what nccl-tests would print on a machine",
+    .summary = "predict what nccl-tests prints on a machine",
     .description =
         "Prints the table of NCCL's performance tests for a machine that may not exist: time, algorithm bandwidth and bus "
         "bandwidth by size, with NCCL's choice of algorithm and protocol.  Compare it "

@@ -876,7 +876,7 @@ static orr_code check_inputs(const cli_context *c, orr_error *err)
 {
     const bool is_flows = cli_given(c, "flows"), is_plain = has_jobs(c) || brings_schedule(c);
     if (!c->arg_count && !is_flows)
-        return cli_misuse(err, "TRACES is missing");
+        return cli_misuse(err, "missing argument: TRACES");
     if (is_loggops(c) || cli_given(c, "compare") || is_plain)
         return ORR_OK;
     if (cli_given(c, "hardware") || (!is_flows && cli_given(c, "machine")))

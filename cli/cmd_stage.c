@@ -502,7 +502,8 @@ static void say_notes(const result *r)
     if (r->m->note[0])
         cli_note(r->c, "%s: %s\n", r->m->name, r->m->note);
     if (r->m->max_positions && o->seq > r->m->max_positions)
-        cli_note(r->c, "%s: sequences of %" PRIu64 " tokens; made for at most %" PRIu64 "\n",
+        cli_note(r->c,
+                 "%s: sequences of %" PRIu64 " tokens exceed the model's limit of %" PRIu64 "\n",
                  r->m->name, o->seq, r->m->max_positions);
     if (o->pp > 1 && batches == 1)
         cli_note(r->c,

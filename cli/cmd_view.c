@@ -133,8 +133,10 @@ static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_erro
     const char *path = c->args[1];
     cli_run_kind kind;
     orr_code code = cli_timeline_load(c, path, &kind, out, err);
-    if (!code && kind == CLI_RUN_OTHER)
-        return cli_timeline_load_log(c, path, out, err);
+    if (!code && kind == CLI_RUN_OTHER) {
+        code = cli_timeline_refuse_set(path, err);
+        return code ? code : cli_timeline_load_log(c, path, out, err);
+    }
     if (!code && kind == CLI_RUN_TIMED && cli_given(c, "frequency")) {
         orr_timeline_destroy(*out);
         code = cli_misuse(err, "--frequency: '%s' has times, not cycles", path);

@@ -157,7 +157,7 @@ orr_code cli_pattern_find(const char *name, const orr_schedgen_pattern **out, or
         near = cli_nearer(name, near, orr_schedgen_at(i)->name);
     if (near)
         return cli_misuse(err, "unknown pattern '%s'; did you mean '%s'?", name, near);
-    return cli_misuse(err, "no pattern '%s'; see 'orrery gen goal --list'", name);
+    return cli_misuse(err, "unknown pattern '%s'; see 'orrery gen goal --list'", name);
 }
 
 static bool is_trace(const char *name)

@@ -376,7 +376,7 @@ static orr_code gen_topology_run(cli_context *c, orr_error *err)
 
 const cli_command cli_cmd_gen_topology = {
     .name = "gen topology",
-    .summary = "generate topology files: leaf-spine, fat-tree, rails, dragonfly, torus, ...",
+    .summary = "generate topology files: leaf-spine, fat tree, rails, dragonfly, torus",
     .description =
         "Writes a network of a well-known shape, or converts a topology file.  Formats: that of "
         "ASTRA-sim's ns-3 back end, SimAI's, htsim's .topo, and YAML.  All of them run on every network model of orrery run.\n\n"

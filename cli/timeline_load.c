@@ -14,19 +14,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* SQLite files are recognised by their first bytes.  Pipes are not examined, since SQLite cannot
- * read them. */
-static bool is_nsys(const char *path)
+/* Pipes are not examined: their readers need the first bytes. */
+static bool starts_with(const char *path, const char *magic)
 {
-    static const char magic[] = "SQLite format 3";
-    char start[sizeof magic] = {0};
+    const size_t length = strlen(magic);
+    char start[16] = {0};
     struct stat s;
     FILE *f = stat(path, &s) == 0 && S_ISREG(s.st_mode) ? fopen(path, "rb") : NULL;
     if (!f)
         return false;
-    const bool is_read = fread(start, 1, sizeof magic, f) == sizeof magic;
+    const bool is_read = fread(start, 1, length, f) == length;
     fclose(f);
-    return is_read && memcmp(start, magic, sizeof magic) == 0;
+    return is_read && memcmp(start, magic, length) == 0;
 }
 
 /* ---- logs ---- */
@@ -127,6 +126,16 @@ static orr_code read_folder(const char *folder, const names *n, orr_timeline **o
 
 /* ---- detecting the kind ---- */
 
+orr_code cli_timeline_refuse_set(const char *path, orr_error *err)
+{
+    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
+    return starts_with(path, "\x89"
+                             "ORR")
+               ? orr_fail(err, ORR_EINPUT, &w,
+                          "these are traces, not a timeline; 'orrery run --timeline' makes one")
+               : ORR_OK;
+}
+
 orr_code cli_timeline_load_events(const char *path, orr_timeline **out, orr_error *err)
 {
     struct stat s;
@@ -161,7 +170,7 @@ orr_code cli_timeline_load(
     *kind = CLI_RUN_OTHER;
     if (is_folder(path))
         return load_folder(path, kind, out, err);
-    if (is_nsys(path)) {
+    if (starts_with(path, "SQLite format 3")) {
         *kind = CLI_RUN_TIMED;
         return orr_nsys_timeline(path, out, err);
     }

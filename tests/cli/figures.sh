@@ -24,8 +24,10 @@ for option in '' --compat=astra2023; do
         --system-configuration=Switch.json --network-configuration=Switch.yml \
         --remote-memory-configuration=RemoteMemory.json $option | grep 'sys.63. finished' | sed 's/.*sys/sys/'
 done
-echo "== help"
+echo "== help, and the figures of its commands"
 orrery help figures
+orrery help figures | sed -n 's/^  \$ //p' >help.sh
+sh -e help.sh 2>/dev/null | grep '^64 ranks'
 echo "== refused"
 orrery run ar.orr -s Switch.json -t Switch.yml --compat astra2023 --compare unaware,aware 2>&1
 orrery run ar.orr -n loggops --compat astra2023 2>&1

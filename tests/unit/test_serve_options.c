@@ -51,9 +51,9 @@ TEST(test_serve_options__context_parallelism_is_for_prompts)
 {
     const orr_model m = small_model();
     check_refused(&m, (orr_serve_options){.ranks = {.cp = 2}},
-                  "cp 2: context parallelism is for prompts");
+                  "cp 2: context parallelism applies to prefill only");
     check_refused(&m, (orr_serve_options){.decode = {.cp = 2}},
-                  "decode cp 2: context parallelism is for prompts");
+                  "decode cp 2: context parallelism applies to prefill only");
     check_refused(&m, (orr_serve_options){.decode = {.tp = 1}, .phase = ORR_SERVE_DECODE},
                   "separate decode ranks require both phases");
 }

@@ -414,12 +414,12 @@ static void check_degrees(checker *c)
                            "parts of layers are named, but other things are recomputed");
     else if (o->shard && (blocks % o->shard || !o->zero || o->ep > 1))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "shard %u: it divides dp x cp = %" PRIu64
-                           " and needs zero 1 to 3 and no expert parallelism",
+                           "shard %u must divide dp x cp = %" PRIu64
+                           ", and needs zero 1 to 3 without expert parallelism",
                            o->shard, blocks);
     else if (o->has_mtp && !c->m->mtp_layers)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "mtp: %s has no layers that predict further tokens", c->m->name);
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "mtp: %s has no multi-token prediction layers",
+                           c->m->name);
     else if (o->first_layers + o->last_layers &&
              (stages < 3 || o->first_layers + o->last_layers > c->m->layers))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
@@ -577,10 +577,10 @@ static void check_pipeline(checker *c)
                            orr_pipeline_name(o->pipeline), o->pp, batches);
     else if (!c->code && o->pipeline == ORR_PIPELINE_INTERLEAVED && o->chunks > 1 &&
              batches % o->pp)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "interleaving works in rounds of pp %u: %" PRIu64
-                           " micro-batches are not a multiple",
-                           o->pp, batches);
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL,
+                     "interleaved pipelines need a multiple of pp %u micro-batches, not %" PRIu64,
+                     o->pp, batches);
     else if (!c->code && batches * o->steps > UINT64_C(1) << 20)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "%" PRIu64 " micro-batches are too many",
                            batches * o->steps);

@@ -217,14 +217,14 @@ static void check_phases(checker *c)
     else if (is_split && o->phase != ORR_SERVE_ALL)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "separate decode ranks require both phases");
     else if (is_split && o->decode.cp > 1)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "decode cp %u: context parallelism is for prompts", o->decode.cp);
-    else if (!is_split && o->ranks.cp > 1 && o->phase != ORR_SERVE_PREFILL)
         c->code =
             orr_fail(c->err, ORR_EUSAGE, NULL,
-                     "cp %u: context parallelism is for prompts; decode elsewhere, or prefill "
-                     "only",
-                     o->ranks.cp);
+                     "decode cp %u: context parallelism applies to prefill only", o->decode.cp);
+    else if (!is_split && o->ranks.cp > 1 && o->phase != ORR_SERVE_PREFILL)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "cp %u: context parallelism applies to prefill only; decode on separate "
+                           "ranks, or not at all",
+                           o->ranks.cp);
     else if (count_ranks(&o->ranks) + (is_split ? count_ranks(&o->decode) : 0) > MOST_RANKS)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "more than %" PRIu64 " ranks", MOST_RANKS);
 }

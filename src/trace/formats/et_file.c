@@ -6,6 +6,7 @@
  * goes, so a trace costs the memory of its columns, not of its file.  Writing the schema in memory
  * is copying bytes.  Framing damage is found here and reported with its byte; the two ways in which
  * the old tools overlook damage (chakra.md 1.1) are in next_as_jsonizer and next_as_feeder. */
+#include "trace/set_impl.h"
 #include "trace/trace_impl.h"
 
 #include "base/options.h"
@@ -50,6 +51,8 @@ static uint64_t bytes_left(const reader *r)
 
 static orr_code next_strict(reader *r, orr_error *err)
 {
+    if (r->at == 0 && orr__is_orr(r->bytes))
+        return damage(r, 0, err, "this is a set of traces (.orr), not the trace of one rank");
     const orr_code code = read_length(r);
     if (code == ORR_EINPUT)
         return damage(r, r->at, err,

@@ -378,7 +378,7 @@ orr_code orr_kernel_parse(orr_str text, orr_kernel *out, orr_error *err)
             k.kind = (orr_kernel_kind)i;
     }
     if (k.kind == ORR_KERNEL_KINDS)
-        return fail_word(&r, err, "no such kind of kernel");
+        return fail_word(&r, err, "unknown kind of kernel");
     if (!next_word(&r)) {
         if (k.kind != ORR_KERNEL_LAUNCH)
             return fail_word(&r, err, "expected a type after the kind, e.g. bf16");
