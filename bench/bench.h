@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.h - the words benchmarks are written in; `make bench` prints the rows of all of them as one
- * table.
+/* bench.h - the benchmark framework; `make bench` prints the rows of all benchmarks as one table.
  *
- * Small machines, measured in this process, state kept from run to run:
+ * Microbenchmarks, measured in this process, with state kept from run to run:
  *
  *     static void run(void *context) { ... }
  *     bench_measure("json__read_kineto_100mb", "MB", bytes / 1e6, run, &context);
  *
- * Whole jobs, each run in a process of its own, so that its peak of memory is its own:
+ * Whole jobs, each run in a separate process, so that its peak memory is measured alone:
  *
  *     static double run(void *context) { ...; return nodes / 1e6; }         // the work that was done
  *     bench_apart(&(bench_job){.name = "feeder__layered_1m", .unit = "Mnodes", .run = run, .input = path});
  *
- * One run to warm up, then five.  A row has: work per CPU second, best and median; CPU and wall
- * seconds of the best run; the most memory resident, mapped files included (of a process apart; of
- * this one until now); the size of the input.  A result that is not what it must be ends the
- * program: bench_require. */
+ * One warm-up run, then five.  A row has: work per CPU second, best and median; CPU and wall
+ * seconds of the best run; peak resident memory, including mapped files (of the separate process,
+ * or of this one so far); the size of the input.  A wrong result ends the program:
+ * bench_require. */
 #ifndef ORR_BENCH_BENCH_H
 #define ORR_BENCH_BENCH_H
 
@@ -36,13 +35,13 @@ typedef struct bench_run {
 
 typedef struct bench_job {
     const char *name; /* command__input_size */
-    const char *unit; /* "Mnodes", "MB": what run returns a number of */
+    const char *unit; /* "Mnodes", "MB": unit of the number that run returns */
     double (*run)(void *context);
     void (*prepare)(void *context); /* before the clock starts; may be NULL */
     void *context;
     const char *input; /* a file, for the column of sizes; NULL: see input_mb */
     double input_mb;
-    int runs; /* 0: BENCH_RUNS; 1: without one to warm up */
+    int runs; /* 0: BENCH_RUNS; 1: without warm-up */
 } bench_job;
 
 static inline double bench_clock(clockid_t clock)
@@ -65,7 +64,7 @@ static inline double bench_file_mb(const char *path)
     return path && stat(path, &st) == 0 ? (double)st.st_size / 1e6 : 0;
 }
 
-/* A result that is not what it must be makes the figure worthless. */
+/* A figure for a wrong result would be worthless. */
 static inline void bench_require(int condition, const char *what)
 {
     if (condition)
@@ -80,7 +79,7 @@ static inline int bench_compare(const void *a, const void *b)
     return (x->cpu > y->cpu) - (x->cpu < y->cpu);
 }
 
-/* Four digits that count, however large. */
+/* Four significant digits. */
 static inline void bench_rate(double v)
 {
     printf(" %9.*f", v < 100 ? 2 : v < 10000 ? 1 : 0, v);

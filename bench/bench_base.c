@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_base.c - the small machines everything else is made of: hashes, maps, queues. */
+/* bench_base.c - basic data structures: hashes, maps, queues. */
 #include "bench.h"
 
 #include "base/memory/bitset_queue.h"
@@ -95,7 +95,7 @@ static void run_bitset(void *context)
         j->result = orr_bitset_pop(&q);
         taken++;
     }
-    bench_require(taken > ITEMS / 2, "members are missing"); /* 63 % are different */
+    bench_require(taken > ITEMS / 2, "members are missing"); /* 63 % are distinct */
     orr_bitset_fini(&q);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_check.c - checking and summing up a trace of a million nodes, reading included.  Compare
- * with read__layered_1m: checking should not take longer than reading once more. */
+/* bench_check.c - checking and summarizing a trace of a million nodes, including reading it.
+ * Compare with read__layered_1m: checking should take no longer than reading. */
 #include "bench_input.h"
 
 #include <orrery/check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_chip.c - times of kernels on a chip: a million that differ, as structs and as texts, and
- * the lookup in the table of measured kernels alone. */
+/* bench_chip.c - kernel times on a chip: a million different kernels, as structs and as texts, and
+ * lookups in the table of measured kernels alone. */
 #include "bench.h"
 #include "models/compute/atlas/atlas.h"
 
@@ -19,8 +19,8 @@ typedef struct job {
     orr_kernel_kind kind; /* ORR_KERNEL_KINDS: a mixture */
 } job;
 
-/* A step's mixture: half products, the rest attention, norms, activations and passes over
- * memory. */
+/* The mixture of a step: half products, the rest attention, norms, activations and memory
+ * passes. */
 static orr_kernel make(uint64_t i, orr_kernel_kind kind)
 {
     const uint64_t a = 1 + i * 2654435761u % 16384, b = 64 * (1 + i % 128),
@@ -61,7 +61,7 @@ static void time_all(void *context)
     bench_require(sum > COUNT, "kernels take no time");
 }
 
-/* What a time asks of the table: a class by its key, and the value at a point of three axes. */
+/* The table lookup of a kernel time: a class by its key, and the value at a point of three axes. */
 static void look_all(void *context)
 {
     const job *j = context;

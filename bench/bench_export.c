@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_export.c - an exported program of 99,999 nodes to traces, reading included; work is nodes
- * of the file.
+/* bench_export.c - converts an exported program of 99,999 nodes to traces, including reading; work
+ * is nodes of the file.
  *
  * The program is a chain of layers: a product with a bias, an activation, a sum.  As in files of
- * PyTorch two thirds of the text is where each node comes from: a stack trace and a path of
- * modules. */
+ * PyTorch, two thirds of the text is the origin of each node: a stack trace and a module path. */
 #include "bench.h"
 #include "bench_input.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_feeder.c - reading a trace of a million nodes, and feeding all of them.
+/* bench_feeder.c - reads a trace of a million nodes and feeds all of them.
  *
  * The C++ feeders on the same shape of input (1,000,000 nodes, 131 MB, CPU time on one 2.8 GHz
  * core): V2 9.7 s and 1.93 GB, V3 15.4 s and 1.27 GB. */
@@ -24,7 +24,7 @@ static double run_read(void *context)
     return count / 1e6;
 }
 
-/* By id, as a simulator does that knows nothing of columns. */
+/* By id, like a simulator that does not use columns. */
 static double run_feed(void *context)
 {
     const job *j = context;
@@ -45,7 +45,7 @@ static double run_feed(void *context)
     return count / 1e6;
 }
 
-/* By index, without looking at records. */
+/* By index, without decoding records. */
 static double run_feed_index(void *context)
 {
     const job *j = context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fluid.c - what the default network costs, beside what it must not exceed: CPU seconds of a
- * whole run, and how many times more another network takes for the same traces.
+/* bench_fluid.c - the cost of the default network, and its limits: CPU seconds of a whole run, and
+ * how many times as long another network takes for the same traces.
  *
  *     packet  the same messages, packet by packet: at least 1,000 times more
  *     unaware the step of the demo, every rank simulated: fluid takes at most 3 times as long
@@ -28,7 +28,7 @@ static void write_file(const char *path, const char *text)
     fclose(f);
 }
 
-/* CPU seconds of a run, the least of some; *time: when the last rank has finished, in ns. */
+/* CPU seconds of a run, the minimum of several; *time: when the last rank has finished, in ns. */
 static double cost(
     const orr_set *set, orr_run_config c, const char *network, int runs, double *time)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fold.c - whole training steps with ranks that do the same simulated once, on unaware (by
- * messages of algorithms) and on fluid (collectives as NCCL has them), some on aware, and some with
- * every rank, for comparison.  The work is that of all ranks: messages.  Traces are made before the
- * clock starts.  So are ranks that all differ, with one thread and with two.  Last comes a table of what was asked for and what it is.  `bench_fold PART...`
- * measures the rows whose names end with one of the parts. */
+/* bench_fold.c - whole training steps with folding of equal ranks, on unaware (messages of
+ * algorithms) and on fluid (NCCL's collectives), some on aware, and some without folding, for
+ * comparison.  Work is messages of all ranks.  Traces are made before the clock starts.  Also runs
+ * in which all ranks differ, with one thread and with two.  The last table compares targets and
+ * results.  `bench_fold PART...` measures the rows whose names end with one of the parts. */
 #include "bench_input.h"
 
 #include <orrery/lab/llm.h>
@@ -13,16 +13,16 @@ typedef struct job {
     const char *model;       /* NULL: one all-reduce */
     uint32_t tp, pp, dp, ep; /* of a model */
     uint64_t batch;
-    uint32_t ranks, inner; /* of the network: all, and those of a host */
-    const char *algorithm; /* NULL: none is named, and the network is fluid */
+    uint32_t ranks, inner; /* ranks of the network, and per host */
+    const char *algorithm; /* NULL: not set, and the network is fluid */
     const char *network;   /* NULL: unaware, or fluid */
     uint32_t steps;        /* in a row; 0: 1 */
-    bool has_straggler;    /* one rank computes at 0.9 of the speed */
+    bool has_straggler;    /* one rank computes at 0.9 times the speed */
     bool is_skewed;        /* no two ranks compute at the same speed */
     uint32_t threads;      /* 0: 1 */
     orr_run_fold fold;
     uint32_t most; /* ranks simulated */
-    bool is_once;  /* it takes long */
+    bool is_once;  /* run once, as it takes long */
     orr_set *set;
 } job;
 
@@ -90,7 +90,7 @@ static double run(void *context)
     write_system(j, path);
     FILE *f = make_file(ranks);
     fprintf(f, "ranks:\n");
-    for (uint32_t k = 0; j->is_skewed && k < j->ranks; k++) /* in no order: 389 is prime */
+    for (uint32_t k = 0; j->is_skewed && k < j->ranks; k++) /* scattered: 389 is prime */
         fprintf(f, "- {ranks: %u, compute: %.6f}\n", k,
                 0.8 + 0.2 * (k * 389 % j->ranks) / j->ranks);
     if (!j->is_skewed)
@@ -131,7 +131,7 @@ static struct {
 } known[64];
 static size_t known_count;
 
-static char **wanted; /* ends of names; ends with NULL */
+static char **wanted; /* suffixes of names; ends with NULL */
 
 static bool is_wanted(const char *name)
 {
@@ -159,7 +159,7 @@ static void measure(const char *name, job j)
     orr_set_close(j.set);
 }
 
-/* By symmetry, on a network on which messages delay each other. */
+/* Folding by symmetry, on a network with contention. */
 static void measure_aware(const char *name, job j)
 {
     j.algorithm = "ring";
@@ -167,7 +167,7 @@ static void measure_aware(const char *name, job j)
     measure(name, j);
 }
 
-/* ---- the table: what was asked for, and what it is ---- */
+/* ---- the table of targets and results ---- */
 
 static const bench_run *find(const char *name, const char *network)
 {
@@ -179,7 +179,7 @@ static const bench_run *find(const char *name, const char *network)
     return NULL;
 }
 
-/* "0.073 s 43 MB", or how many times as long as another. */
+/* "0.073 s 43 MB", or the ratio to another row. */
 static void print_cell(const char *name, const char *times_of, const char *network)
 {
     const bench_run *r = find(name, network), *one = times_of ? find(times_of, network) : NULL;
@@ -229,8 +229,8 @@ static void print_table(void)
     }
 }
 
-/* Ranks that do not fold, by one thread and by two: by the clock, as CPU time is that of all
- * threads.  On a busy machine this says little. */
+/* Ranks that do not fold, with one thread and with two, in wall time, since CPU time is that of all
+ * threads.  On a busy machine the result means little. */
 static void print_threads(void)
 {
     static const char *const rows[][2] = {
@@ -309,7 +309,7 @@ int main(int argc, char **argv)
     measure_both("fold__demo_1024ranks_straggler", late);
     measure_both("fold__demo_1024ranks_100steps", many);
     job pairs = demo;
-    pairs.most = 128; /* 4 until the norm begins, which sets replicas apart */
+    pairs.most = 128; /* 4 until the norm, which makes replicas differ */
     measure_aware("fold__demo_1024ranks_aware", pairs);
     measure_aware("fold__demo_1024ranks_every_rank_aware", all);
     const job large = {.model = "llama-3-70b",

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_fx.c - a captured step of a million calls to traces, reading included; work is calls of the
- * file.
+/* bench_fx.c - converts a captured step of a million calls to traces, including reading; work is
+ * calls of the file.
  *
  * The step is a chain of layers: a view, a product, an activation, an all-reduce in place, a wait,
- * a sum.  The same for 8 ranks and for 100,000 shows what ranks cost: the file's list of groups and
- * a table entry each. */
+ * a sum.  The same for 8 ranks and for 100,000 shows the cost of ranks: the file's list of groups
+ * and a table entry each. */
 #include "bench.h"
 #include "bench_input.h"
 
@@ -46,8 +46,8 @@ static void write_tensor(
         is_first ? "" : ",", shape, stride, storage);
 }
 
-/* Storages of layer l: 1 + 4 * l the weight, then product, activation, sum.  Tensors: one more, the
- * weight transposed. */
+/* Storages of layer l: 1 + 4 * l is the weight, then product, activation, sum.  Tensors: one more,
+ * the transposed weight. */
 static void write_tables(FILE *f)
 {
     fprintf(f, "\"storages\":[65536");

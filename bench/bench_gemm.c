@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_gemm.c - from shapes to a table of layers: all 96 blocks of GPT-3 (960 layers) as text and
- * as traces; ResNet-50; a sweep over 147 arrays.
+/* bench_gemm.c - converts shapes to a table of layers: all 96 blocks of GPT-3 (960 layers) as text
+ * and as traces; ResNet-50; a sweep over 147 arrays.
  *
- * Nothing is kept from run to run: a row is a whole run of the generator without the start of the
- * program. */
+ * No state is kept between runs: a row is a whole run of the generator without program start. */
 #include "bench_input.h"
 
 #include <orrery/lab/gemm.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GOAL schedules: text to binary, and the LogGOPS simulation of a dissemination barrier, of a
- * linear all-to-all and of a ring.  What the figures are held against (LogGOPSim, one core, other
- * machine): dissemination on 65,536 ranks 3.2 s and 456 MB, linear all-to-all on 256 ranks 5.5 s,
- * 83 MB of text to binary 2.2 s. */
+ * linear all-to-all and of a ring.  For comparison (LogGOPSim, one core, another machine):
+ * dissemination on 65,536 ranks 3.2 s and 456 MB, linear all-to-all on 256 ranks 5.5 s, 83 MB of
+ * text to binary 2.2 s. */
 #include "bench.h"
 
 #include "run/loggops/loggops.h"
@@ -59,7 +59,7 @@ static orr_goal *all_to_all(uint32_t ranks)
     return g;
 }
 
-/* Calculations of different length make every event have a time of its own. */
+/* Calculations of different lengths give every event a different time. */
 static orr_goal *uneven(uint32_t ranks, uint32_t rounds)
 {
     orr_goal *g;
@@ -83,13 +83,13 @@ static orr_goal *uneven(uint32_t ranks, uint32_t rounds)
     return g;
 }
 
-/* ---- large schedules whose ranks differ, for several threads */
+/* ---- large schedules with different ranks, for several threads */
 
 typedef struct writer {
     orr_goal *g;
-    uint32_t last; /* UINT32_MAX: nothing yet */
+    uint32_t last; /* UINT32_MAX: none yet */
     uint32_t state;
-    uint32_t uneven; /* calculations differ by up to so many per cent */
+    uint32_t uneven; /* calculations differ by up to this many per cent */
 } writer;
 
 static uint32_t draw(writer *w, uint32_t below)
@@ -117,8 +117,8 @@ static void compute(writer *w, uint32_t ns)
     next_op(w, ORR_GOAL_CALC, 0, ns + (w->uneven ? draw(w, ns / 100 * w->uneven + 1) : 0));
 }
 
-/* A ring all-reduce: each step needs the piece that the step before received, and its send to be
- * over. */
+/* A ring all-reduce: each step needs the piece received by the previous step, and the end of its
+ * send. */
 static void ring(writer *w, uint32_t members, uint32_t left, uint32_t right, uint64_t piece)
 {
     for (uint32_t step = 0; step < 2 * (members - 1); step++) {
@@ -133,8 +133,9 @@ static void ring(writer *w, uint32_t members, uint32_t left, uint32_t right, uin
     }
 }
 
-/* A step of tp 8 x dp N x pp 4 in micro-batches, all forward before all backward: two all-reduces a
- * layer among 8 ranks, activations from stage to stage, gradients among the ranks of a stage. */
+/* A step of tp 8 x dp N x pp 4 in micro-batches, all forward before all backward: two all-reduces
+ * per layer among 8 ranks, activations from stage to stage, gradients among the ranks of a
+ * stage. */
 static orr_goal *training(uint32_t ranks, uint32_t uneven)
 {
     enum { TP = 8, PP = 4, BATCHES = 12, LAYERS = 8, ACTIVATIONS = 1 << 20, GRADIENTS = 1 << 22 };
@@ -179,7 +180,7 @@ static orr_goal *training_uneven(uint32_t ranks)
     return training(ranks, 5);
 }
 
-/* Replicas of 8 ranks that never meet. */
+/* Replicas of 8 ranks that never communicate. */
 static orr_goal *replicas(uint32_t ranks)
 {
     enum { MEMBERS = 8, LAYERS = 200 };
@@ -199,7 +200,7 @@ static orr_goal *replicas(uint32_t ranks)
     return w.g;
 }
 
-/* All send requests to every sixteenth, which answers each. */
+/* All ranks send requests to every sixteenth rank, which answers each. */
 static orr_goal *incast(uint32_t ranks)
 {
     enum { EVERY = 16, TURNS = 61, REQUESTS = 1600 };
@@ -211,7 +212,7 @@ static orr_goal *incast(uint32_t ranks)
         for (uint32_t i = 0; i < REQUESTS; i++) {
             w.last = UINT32_MAX;
             for (uint32_t k = 1; at == 0 && k < EVERY; k++) {
-                /* the sinks take turns, so that messages go far */
+                /* the sinks rotate, so that messages go far */
                 const uint32_t from = (r + EVERY * (i % TURNS) + k) % ranks;
                 next_op(&w, ORR_GOAL_RECV, from, 4096);
                 next_op(&w, ORR_GOAL_SEND, from, 64);
@@ -229,7 +230,7 @@ static orr_goal *incast(uint32_t ranks)
     return w.g;
 }
 
-/* Rounds of calculations and small messages, to another rank each time. */
+/* Rounds of calculations and small messages, to a different rank each time. */
 static orr_goal *scattered(uint32_t ranks)
 {
     enum { ROUNDS = 2500 };
@@ -254,7 +255,7 @@ typedef struct job {
     uint32_t ranks;
     const char *compat;
     orr_goal *goal;
-    bool folds; /* ranks that do the same are simulated once; else the engine is measured */
+    bool folds; /* equal ranks are folded; else the engine is measured */
     unsigned threads;
     bool keeps_spans;
 } job;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_graph.c - a trace of a million nodes to GraphML and to the text of a drawing, reading
- * included; work is nodes.
+/* bench_graph.c - converts a trace of a million nodes to GraphML and to DOT, including reading;
+ * work is nodes.
  *
  * The Python visualizer takes 61 s CPU time and 1.34 GB for GraphML of 1,000,000 nodes. */
 #include "bench_input.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_input.h - traces to measure with, made from a seed and shared by the benchmarks of one
- * `make bench`.
+/* bench_input.h - input traces, made from a seed and shared by the benchmarks of one `make bench`.
  *
- * They lie in the folder ORR_BENCH_DIR, which bench/run makes and takes away; each is made by
- * whoever needs it first, in a process of its own (bench.h says why). */
+ * They are in the folder ORR_BENCH_DIR, which bench/run creates and removes; each is made on first
+ * use, in a separate process (bench.h says why). */
 #ifndef ORR_BENCH_BENCH_INPUT_H
 #define ORR_BENCH_BENCH_INPUT_H
 
@@ -16,7 +15,7 @@ enum { LAYERED_NODES = 1000000 };
 typedef struct bench_files {
     const char *prefix;
     uint32_t count, nodes;
-    bool is_equal; /* all from one seed */
+    bool is_equal; /* all ranks from one seed */
 } bench_files;
 
 static inline void bench_check(orr_code code, const orr_error *err)
@@ -46,7 +45,7 @@ static inline orr_trace *bench_layered(uint32_t nodes, uint64_t seed)
     return t;
 }
 
-/* One collective of so many bytes over all ranks. */
+/* One collective of this many bytes over all ranks. */
 static inline orr_set *bench_collective(uint32_t ranks, orr_collective kind, int64_t bytes)
 {
     orr_error err;
@@ -86,7 +85,7 @@ static inline void bench_write_files(const bench_files *f)
     orr_trace_destroy(t);
 }
 
-/* Make the files PREFIX.0.et ... unless they are there; returns their size in all, in MB. */
+/* Make the files PREFIX.0.et ... unless they exist; returns their total size in MB. */
 static inline double bench_need(const bench_files *f)
 {
     char path[600];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_json.c - reading and writing a large Kineto trace.
  *
- * Input: the reference trace of one GPT-2 step, its events repeated until the text has 100
- * MB.  Reading takes from every event name, cat, ph, ts, dur, pid, tid and all of args, numbers as
- * doubles; passing over only checks; writing writes the same events again from their trees. */
+ * Input: the reference trace of one GPT-2 step, its events repeated until the text has 100 MB.
+ * Reading extracts from every event name, cat, ph, ts, dur, pid, tid and all of args, numbers as
+ * doubles; skipping only checks; writing writes the same events from their trees. */
 #include "bench_input.h"
 
 #include "base/formats/json.h"
@@ -210,7 +210,7 @@ typedef struct sample {
     size_t times;
 } sample;
 
-/* The same tree again and again, so that only writing is measured. */
+/* The same tree repeatedly, so that only writing is measured. */
 static void run_write(void *context)
 {
     sample *s = context;

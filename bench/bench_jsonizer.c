@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_jsonizer.c - a trace of a million nodes to JSON, reading included; work is the text
- * written.
+/* bench_jsonizer.c - converts a trace of a million nodes to JSON, including reading; work is the
+ * text written.
  *
  * The Python jsonizer takes 102 s CPU time for 1,000,000 nodes on one 2.8 GHz core. */
 #include "bench_input.h"
@@ -30,7 +30,7 @@ static double run_json(void *context)
     return j->text_mb;
 }
 
-/* How much text it is: written once to a file. */
+/* The size of the text, measured by writing it to a file once. */
 static double run_size(void *context)
 {
     const job *j = context;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_layers.c - tables of layers and task graphs: text to traces.
+/* bench_layers.c - converts tables of layers and task graphs from text to traces.
  *
  * The first three rows are a network of the size of ResNet-50 (54 layers, data parallel) for 1,024
- * ranks, from the text file to one .orr and to a file a rank, ours and those of chakra_converter;
- * the files go to memory-backed storage where there is some, so that it is not the disk that is
- * measured.  Then tables and graphs that are large, for the readers. */
+ * ranks, from the text file to one .orr and to one file per rank, ours and those of
+ * chakra_converter; the files go to memory-backed storage where available, so that the disk is not
+ * measured.  Then large tables and graphs, for the readers. */
 #include "bench_input.h"
 #include "compat/chakra/chakra.h"
 
@@ -21,7 +21,7 @@ typedef struct job {
 } job;
 
 /* Rows like those of a convolutional network: times and sizes vary, only weight gradients are
- * sent. */
+ * reduced. */
 static void write_table(const char *path, uint32_t layers)
 {
     FILE *f = fopen(path, "w");
@@ -34,7 +34,7 @@ static void write_table(const char *path, uint32_t layers)
     bench_require(fclose(f) == 0, "cannot write the table");
 }
 
-/* A chain on each of 64 devices; every tenth task waits for a message from the device before. */
+/* A chain on each of 64 devices; every tenth task waits for a message from the previous device. */
 static void write_graph(const char *path)
 {
     FILE *f = fopen(path, "w");

@@ -2,18 +2,18 @@
 /* bench_link.c - PyTorch's host and device traces linked; work is megabytes of both.
  *
  * Chakra's linker takes 35 s CPU time and 479 MB for a device trace of 21 MB and a host trace of 25
- * MB, and does not finish one of 109 MB and 128 MB in 258 s.  Three sizes, each four times the one
- * before, show that time and memory grow with the input and no faster; the largest is about that
- * one.
+ * MB, and does not finish one of 109 MB and 128 MB in 258 s.  Three sizes, each four times the
+ * previous one, show that time and memory grow linearly with the input; the largest is about as
+ * large as the latter.
  *
  *     compat   to the linked JSON, as chakra_trace_link
  *     trace    to a Chakra trace, without a file in between
  *     job      two ranks to a set
  *     real     to a Chakra trace, from traces with the layout and the gaps of real ones
  *
- * A megabyte of the largest real one must not take longer than three of the one with 3,700 nodes:
- * what is done for each node must not depend on the file.  `bench_link HOST DEVICE` measures two
- * files of yours. */
+ * A megabyte of the largest real one must take no longer than three times a megabyte of the one
+ * with 3,700 nodes: the work per node must not depend on the size of the file.  `bench_link HOST
+ * DEVICE` measures your own files. */
 #include "bench_input.h"
 #include "torch_trace.h"
 
@@ -84,8 +84,8 @@ static double run_job(void *context)
     return 2 * size_of(p);
 }
 
-/* In a process of its own, so that its memory is not counted here; the number of host nodes comes
- * back by a pipe. */
+/* In a separate process, so that its memory is not counted here; a pipe returns the number of host
+ * nodes. */
 static void make_files(pair *p)
 {
     int status = 1, ends[2];
@@ -143,7 +143,7 @@ static void make_pair(pair *p)
     make_files(p);
 }
 
-/* The best of some runs, after one to warm up: seconds of CPU time for a megabyte. */
+/* The best of several runs after a warm-up: seconds of CPU time per megabyte. */
 static double measure_one(pair *p, const char *name)
 {
     bench_run runs[BENCH_RUNS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_llm.c - training steps of an 80-layer model for many ranks, as one set; the price is that
- * of the stages. */
+/* bench_llm.c - training steps of an 80-layer model for many ranks, as one set; the cost depends on
+ * the stages. */
 #include "bench_input.h"
 
 #include <orrery/lab/llm.h>

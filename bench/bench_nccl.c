@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_nccl.c - 201,728 rows of NVTX and more, of eight GPUs on two nodes: read only; to a
- * schedule, as we do it and as the old generator does; and with rows of one GPU at a time in
- * memory. */
+/* bench_nccl.c - 201,728 rows of NVTX and more, of eight GPUs on two nodes: reading only;
+ * conversion to a schedule by our rules and by the old generator's; and with the rows of one GPU at
+ * a time in memory. */
 #include "bench_input.h"
 #include "compat/nccl_generator/nccl_generator.h"
 

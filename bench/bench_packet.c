@@ -2,10 +2,10 @@
 /* bench_packet.c - the packet-level network: ring all-reduces under the simulator, and flows alone;
  * work is data packets.
  *
- * Exact mode (compat), one thread.  The reference, optimised build, CPU seconds and resident
- * memory: 16 hosts of one switch, 16 MiB: 4 s, 58 MB; 64 hosts: 25.6 s, 89 MB; 128 hosts of a Clos,
- * 1 MiB: 12.7 s, 670 MB; 16 MiB: 65.5 s, 673 MB.  The first row has a published result, 784,628 ns;
- * the others are checked by their packets. */
+ * Exact mode (compat), one thread.  The reference (optimised build) takes, in CPU seconds and
+ * resident memory: 16 hosts of one switch, 16 MiB: 4 s, 58 MB; 64 hosts: 25.6 s, 89 MB; 128 hosts
+ * of a Clos, 1 MiB: 12.7 s, 670 MB; 16 MiB: 65.5 s, 673 MB.  The first row has a published result,
+ * 784,628 ns; the others are checked by their packets. */
 #include "bench_input.h"
 
 #include "models/network/packet/packet.h"
@@ -20,12 +20,12 @@ typedef struct job {
     const char *name;
     uint32_t hosts, hosts_per_leaf, spines; /* no spines: one switch */
     uint64_t size;
-    uint64_t packets; /* what must come out, and when; 0: not known beforehand */
+    uint64_t packets; /* expected packets and time; 0: not known in advance */
     uint64_t finished_at;
-    const char *keys;   /* over the configuration, and then not compat; NULL: none */
-    unsigned threads;   /* of flows, and then not compat; 0: compat */
-    bool wants_history; /* as for a report */
-    double apart_s;     /* flows start one after the other; 0: all at once */
+    const char *keys;   /* override the configuration, without compat; NULL: none */
+    unsigned threads;   /* of flows, without compat; 0: compat */
+    bool wants_history; /* record as for a report */
+    double apart_s;     /* interval between starts of flows; 0: all at once */
     char config[512], system[512], topology[512], flows[512];
     orr_set *set;
 } job;
@@ -74,7 +74,7 @@ static void write_config(job *j)
         f,
         "{\"scheduling-policy\": \"LIFO\", \"endpoint-delay\": 10, \"preferred-dataset-splits\": %d, "
         "\"all-reduce-implementation\": [\"ring\"], \"local-mem-bw\": 1600}\n",
-        j->keys ? 1 : 4); /* long messages are what repeats itself */
+        j->keys ? 1 : 4); /* long messages have repeating traffic */
     fclose(f);
 }
 
@@ -154,8 +154,8 @@ static double run_flows(void *context)
 
 int main(void)
 {
-    /* 14 steps a chunk, a message of size / 4 / ranks each, 1000 bytes a packet: 525 of the first,
-     * for example */
+    /* 14 steps per chunk, a message of size / 4 / ranks each, 1000 bytes per packet: for example
+     * 525 of the first */
     job rings[] = {
         {"packet__ring_8hosts_16mib", .hosts = 8, .size = 1 << 24, .packets = 235200,
          .finished_at = 784628},
@@ -167,15 +167,15 @@ int main(void)
          .size = 1 << 20, .packets = 390144, .wants_history = true},
         {"packet__ring_clos128_16mib", .hosts = 128, .hosts_per_leaf = 16, .spines = 8,
          .size = 1 << 24, .packets = 4291584},
-        /* not compat: every event, and what repeats itself passed over; the result is the same */
+        /* not compat: every event, and with repeating traffic skipped; the result is the same */
         {"packet__ring_16hosts_256mib_exact", .hosts = 16, .size = 1 << 28, .packets = 8053440,
          .keys = "APPROX 0"},
         {"packet__ring_16hosts_256mib_approx", .hosts = 16, .size = 1 << 28, .packets = 8053440,
          .keys = "APPROX 1"},
     };
     /* The more hosts, the shorter the messages, so that each row takes seconds: the first on a Clos
-     * is as long as the one on a switch, the last has a million flows.  With ORR_BENCH_LONG, that
-     * one with 64 KiB, too: minutes. */
+     * takes as long as the one on a switch, the last has a million flows.  With ORR_BENCH_LONG also
+     * the last with 64 KiB, which takes minutes. */
     job a2a[] = {
         {"packet__a2a_switch128_64kib", .hosts = 128, .size = 1 << 16},
         {"packet__a2a_clos128_64kib", .hosts = 128, .hosts_per_leaf = 32, .spines = 16,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_page.mjs - the report page with a million spans: from opening the file to the first zoom, and frames of a zoom.
 //
-// Two rows in the form of bench/run: work per second of the page's own thread, best and median of 5 after one to warm
-// up; the wall time of the first row is what a person waits.  Ends quietly where there is no browser.
+// Two rows in the format of bench/run: work per second of the page's main thread, best and median
+// of 5 after a warm-up; the wall time of the first row is what a user waits.  Exits silently
+// without a browser.
 
 import {statSync} from 'node:fs';
 import {fileURLToPath} from 'node:url';

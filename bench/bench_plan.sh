@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Searches for plans: all legal ones, the best proven.  Called by bench/run with the programs first in PATH; ORR_BENCH_DIR is
-# a folder for files.
+# Plan searches: all legal plans, with the best proven.  Called by bench/run with the programs first in PATH;
+# ORR_BENCH_DIR is a folder for files.
 set -eu
 cd "${ORR_BENCH_DIR:-$(mktemp -d)}"
 

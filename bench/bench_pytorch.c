@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_pytorch.c - a linked PyTorch trace to a Chakra trace, reading and writing included; work is
- * megabytes of JSON.
+/* bench_pytorch.c - converts a linked PyTorch trace to a Chakra trace, including reading and
+ * writing; work is megabytes of JSON.
  *
  * Chakra's converter takes 11.7 s CPU time and 474 MB for a linked trace of 134 MB.  Three sizes
- * show that time and memory grow with the input and no faster. */
+ * show that time and memory grow linearly with the input. */
 #include "bench_input.h"
 #include "torch_trace.h"
 
@@ -64,7 +64,7 @@ static void make_linked(const job *j)
     }
 }
 
-/* In a process of its own, so that its memory is not counted here. */
+/* In a separate process, so that its memory is not counted here. */
 static void need_linked(const job *j)
 {
     int status = 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_report.c - a report of a million spans, all of them in the page; and the same spans read
+/* bench_report.c - a report with a million spans, all of them in the page; and the same spans read
  * from trace events.
  *
  * 16 ranks of 62,500 spans each: kernels, collectives and messages of a training step, with
- * irregular lengths and 4,000 names, so that nothing packs better than it would in earnest.  The
- * goal is 2 s and a page of 30 MB. */
+ * irregular lengths and 4,000 names, so that it compresses no better than real data.  The goal is 2
+ * s and a page of 30 MB. */
 #include "bench_input.h"
 
 #include <orrery/lab/chrome_trace.h>
@@ -38,7 +38,7 @@ static void add(maker *m, orr_timespan span)
     bench_check(orr_timeline_add_span(m->t, &span, NULL, &err), &err);
 }
 
-/* A kernel, a collective half under it, and a message. */
+/* A kernel, a collective that half overlaps it, and a message. */
 static void add_rank(maker *m, uint32_t rank)
 {
     static const char *const tracks[] = {"compute", "communication", "receives"};

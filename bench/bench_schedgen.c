@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_schedgen.c - how fast schedules of patterns are written, as text and into memory, and
- * traces of MPI calls are made into schedules. */
+/* bench_schedgen.c - generates schedules of patterns, as text and in memory, and converts traces of
+ * MPI calls to schedules. */
 #include "bench.h"
 
 #include <orrery/lab/mpi_trace.h>

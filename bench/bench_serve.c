@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_serve.c - making the traces of a model that is served.
+/* bench_serve.c - generates the traces of LLM serving.
  *
- * A batch that decodes on many equal replicas: the price must be that of one.  A list of requests
- * on eight replicas, each with iterations of its own: scheduling, estimating and writing.  Experts
- * over 256 ranks that go in step. */
+ * A batch that decodes on many equal replicas, which must cost as much as one.  A list of requests
+ * on eight replicas, each with its own iterations: scheduling, estimating and writing.  Experts
+ * over 256 ranks in lockstep. */
 #include "bench_input.h"
 
 #include <orrery/lab/serve.h>
@@ -29,7 +29,7 @@ static double run(void *context)
     return (double)r.nodes / 1e6;
 }
 
-/* Poisson-like: gaps and lengths from a fixed sequence. */
+/* Poisson-like arrivals: gaps and lengths from a fixed sequence. */
 static void make_requests(orr_serve_request *q)
 {
     uint64_t state = 1, at = 0;

@@ -2,8 +2,8 @@
 /* bench_set.c - 1,024 rank files, all equal and all different, with one thread and with two; and
  * tens of thousands of ranks in a few classes with holes.
  *
- * Compare wall seconds between one thread and two; work per CPU second says what sharing
- * costs.  With holes the time must grow with the ranks and not with the nodes of all of them. */
+ * Compare wall seconds of one thread and two; work per CPU second shows the cost of sharing.  With
+ * holes the time must grow with the number of ranks, not with the nodes of all of them. */
 #include "bench_input.h"
 
 #include <orrery/check.h>
@@ -50,7 +50,7 @@ static double run_save(void *context)
     return RANKS;
 }
 
-/* One rank out of the middle of a .orr. */
+/* One rank from the middle of a .orr. */
 static double run_read_rank(void *context)
 {
     const job *j = context;
@@ -90,8 +90,8 @@ static void measure(const char *kind, const char *prefix, uint32_t classes)
 /* ---- a pipeline with holes ---- */
 
 /* STAGES pipeline stages of equal length; in a stage, tensor groups of 8 ranks, data groups across
- * them, and expert and context groups cut through both; messages to the rank at the same place of
- * the next stage. */
+ * them, and expert and context groups cut through both; messages to the rank at the same position
+ * in the next stage. */
 enum { STAGES = 4, LAYERS = 100, TENSOR = 8 };
 enum { OWN_TENSOR, OWN_DATA, OWN_EXPERT, OWN_CONTEXT, OWN_SELF, OWN_NEXT, OWN_BEFORE, OWN_SLOTS };
 
@@ -145,8 +145,7 @@ static void add_message(stage *g, bool is_send, int64_t tag)
     add_work(g, is_send ? ORR_NODE_COMM_SEND : ORR_NODE_COMM_RECV, attrs, 4);
 }
 
-/* A layer is 6 nodes: what comes in, work, a collective, work, another collective, what goes
- * out. */
+/* A layer is 6 nodes: input, work, a collective, work, another collective, output. */
 static void add_stage(orr_set *s, uint32_t index)
 {
     stage *g = calloc(1, sizeof *g);

@@ -4,10 +4,10 @@
  *
  * One all-reduce of 16 MiB in four chunks, by halving-doubling and by rings, and a training step of
  * a language model: 8 layers, tensor parallel by 8 ranks and data parallel by the rest, both as
- * communicator groups.  What the reference needs for the same work is in
- * docs/design/simulation_speed.md.  The last one is an all-reduce over a graph of links, four of
- * them on each way.  All ranks do the same at the same time, so each run is checked by its messages
- * and by the tick at which all of them finish. */
+ * communicator groups.  docs/design/simulation_speed.md has the figures of the reference for the
+ * same work.  The last one is an all-reduce over a graph of links, four per route.  All ranks do
+ * the same at the same time, so each run is checked by its number of messages and by the tick at
+ * which all ranks finish. */
 #include "bench_input.h"
 
 #include "run/sim.h"
@@ -23,7 +23,7 @@ typedef struct job {
     bool is_step;         /* a training step; else one all-reduce */
     const char *topology; /* a network link by link; NULL: a switch, without contention */
     const char *algorithm;
-    uint64_t messages, finished_at; /* what must come out */
+    uint64_t messages, finished_at; /* expected results */
     char workload[512], system[512], network[512], groups[512];
 } job;
 
@@ -36,10 +36,10 @@ static orr_attr int_attr(const char *name, int64_t value)
 
 typedef struct step {
     orr_trace *t;
-    uint64_t next_id, last; /* the node that the next one waits for; the first waits for none */
+    uint64_t next_id, last; /* the node that the next one depends on; the first depends on none */
 } step;
 
-/* Whether what comes after waits for it is the caller's to say, with step.last. */
+/* The caller sets step.last if later nodes depend on it. */
 static uint64_t add_node(step *s, orr_draft d, const orr_attr *attrs, size_t count)
 {
     orr_error err;
@@ -77,7 +77,7 @@ static uint64_t add_all_reduce(step *s, uint64_t size, uint32_t group)
 }
 
 /* Forward: a computation and a tensor-parallel all-reduce per layer.  Backward: the same with twice
- * the work, and the weights of each layer are reduced over the data-parallel ranks meanwhile. */
+ * the work, while the weight gradients of each layer are reduced over the data-parallel ranks. */
 static void add_step(step *s, const job *j, uint32_t rank)
 {
     const uint64_t activations = SEQUENCE * HIDDEN * 2;
@@ -156,7 +156,7 @@ static void write_configuration(const job *j)
     fclose(f);
 }
 
-/* In a process of its own, so that what this one has used does not count for its children. */
+/* In a separate process, so that the memory of this one does not count for its children. */
 static void make_input(const job *j)
 {
     int status = 1;
@@ -246,8 +246,8 @@ int main(void)
          .messages = 4 * 1024 * (2 * LAYERS * 2 * 7 + LAYERS * 2 * 127),
          .finished_at = 13026096},
         /* A step is 10 ns at the endpoint and four hops of 500 ns and 305 ns for 16384 bytes; half
-         * of them add 3 x 327 ns: 4 x (510 x 3230 + 255 x 981 + 10).  Every rank has a leaf of its
-         * own, so nobody waits. */
+         * of them add 3 x 327 ns: 4 x (510 x 3230 + 255 x 981 + 10).  Every rank has its own leaf,
+         * so there is no contention. */
         {.name = "sim__allreduce_ring_graph_256ranks",
          .ranks = 256,
          .topology = "generate: {type: leaf-spine, ranks: 256, ranks_per_leaf: 1, spines: 8, "

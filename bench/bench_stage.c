@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_stage.c - the traces of an 80-layer GPT for many ranks, as files and as one set.
+/* bench_stage.c - generates the traces of an 80-layer GPT for many ranks, as files and as one set.
  *
- * Files go to memory-backed storage where there is some, so that the disk is not what is
- * measured.  The reference takes 47, 57, 125 and 464 s for 8, 64, 1,024 and 4,096 ranks. */
+ * Files go to memory-backed storage where available, so that the disk is not measured.  The
+ * reference takes 47, 57, 125 and 464 s for 8, 64, 1,024 and 4,096 ranks. */
 #include "bench_input.h"
 
 #include <orrery/lab/stage.h>
@@ -60,7 +60,7 @@ static double run_set(void *context)
     return ranks;
 }
 
-/* How much was written; it goes. */
+/* Returns the bytes written, and removes the files. */
 static double clear(const char *folder)
 {
     char path[600];
@@ -78,7 +78,7 @@ static double clear(const char *folder)
     return mb;
 }
 
-/* The last column is the size of what is written: known after one run. */
+/* The last column is the size of the output, known after one run. */
 static void measure(const char *name, double (*run)(void *context), job j)
 {
     const char *memory = "/dev/shm";

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Sweeps: what a point costs beyond its run, ten thousand points of 1,024 ranks, and mpirun -n 2 against one process.
-# Called by bench/run with the programs first in PATH; ORR_BENCH_DIR is a folder for files.  POINTS=N: another number than
-# 10,000 (10,176, to be exact).
+# Sweeps: the overhead of a point beyond its run, ten thousand points of 1,024 ranks, and mpirun -n 2 compared with one
+# process.  Called by bench/run with the programs first in PATH; ORR_BENCH_DIR is a folder for files.  POINTS=N: another
+# number than 10,000 (10,176, to be exact).
 set -eu
 cd "${ORR_BENCH_DIR:-$(mktemp -d)}"
 points=${POINTS:-10000}
@@ -10,7 +10,7 @@ figure() { # NAME: of the summary in sum.json
     sed -n "s/.*\"$1\": \([0-9.]*\).*/\1/p" sum.json
 }
 
-# Points that take microseconds, one worker: all that is not computing is overhead.
+# Points that take microseconds, one worker: everything but computing is overhead.
 cat >cheap.yaml <<'X'
 command: chip time h100
 arguments: ["gemm bf16 m={m} n=128 k=128"]
@@ -36,8 +36,8 @@ awk -v n="$(figure points)" -v wall="$(figure wall_s)" -v cpu="$(figure cpu_s)" 
     printf "sweep: %d points, 1,024 ranks, 8 layers  %8.1f s    (%d workers; %.2f ms CPU per point: %.0f s for 10,000 on two free cores)\n",
         n, wall, w, cpu / n * 1000, cpu / n * 10000 / 2 }'
 
-# The same command under mpirun, against one worker.  Beside other work wall times say nothing: CPU time per point, how
-# evenly it is spread and how long workers wait for points do, and give the ratio on free cores.
+# The same command under mpirun, compared with one worker.  On a busy machine wall times mean nothing; CPU time per
+# point, how evenly it is spread and how long workers wait for points do, and give the ratio on free cores.
 command -v mpirun >/dev/null || { echo "sweep: mpirun is not installed (tools/setup.sh cluster)"; exit 0; }
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 sed -i 's/to: [0-9]*, step/to: 1472, step/' grid.yaml

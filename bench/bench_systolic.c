@@ -21,7 +21,7 @@ typedef struct job {
     orr_systolic_array array;
     orr_systolic_layer layers[RESNET_LAYERS];
     int count;
-    uint64_t cycles; /* of all layers; 0: not known beforehand */
+    uint64_t cycles; /* of all layers; 0: not known in advance */
 } job;
 
 static orr_systolic_layer conv(
@@ -30,7 +30,7 @@ static orr_systolic_layer conv(
     return (orr_systolic_layer){size, size, filter, filter, channels, filters, stride, stride};
 }
 
-/* As the topology that comes with SCALE-Sim has it: images are not padded. */
+/* As in the topology file of SCALE-Sim: images are not padded. */
 static void add_resnet50(job *j)
 {
     static const struct {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_timeline.c - a log of a million nodes on 64 ranks: to Perfetto's form, to the old
- * program's, and to a drawing. A row is a whole run of the command without the start of the
- * program. */
+/* bench_timeline.c - converts a log of a million nodes on 64 ranks to Perfetto's format, to the old
+ * program's, and to a drawing. A row is a whole run of the command without program start. */
 #include "bench_input.h"
 
 #include <orrery/lab/compat.h>

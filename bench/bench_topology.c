@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_topology.c - networks of about 100,000 hosts: made from a few numbers and written as a file
- * of the ns-3 back end; and read again, set up for packets, with one flow across them.  Work is
- * hosts. */
+/* bench_topology.c - networks of about 100,000 hosts: generated and written as a file of the ns-3
+ * back end; then read, set up for packets, with one flow across them.  Work is hosts. */
 #include "bench_input.h"
 
 #include "models/network/packet/packet.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_wire.c - our protobuf reader and writer beside protobuf-c, on the same file of a million
- * nodes.
+/* bench_wire.c - our protobuf reader and writer compared with protobuf-c, on the same file of a
+ * million nodes.
  *
  * Reading: ours checks every record and fills the columns; protobuf-c unpacks every record into
- * structures and frees them again, which is the least a program has to do that uses it.  Both add
- * up durations, dependencies and attributes, and must agree.  Writing: every record from its
- * decoded form.  Built without protobuf-c only our rows are printed. */
+ * structures and frees them again, the minimum for a program that uses it.  Both sum up durations,
+ * dependencies and attributes, and must agree.  Writing: every record from its decoded form.  Built
+ * without protobuf-c only our rows are printed. */
 #include "bench_input.h"
 
 #include "base/formats/wire.h"
@@ -33,7 +33,7 @@ static void check_sums(const job *j, const sums *got)
 
 /* ---- ours ---- */
 
-/* The columns and, as protobuf-c cannot do without, every attribute of every node. */
+/* The columns and, since protobuf-c always decodes them, every attribute of every node. */
 static sums sum_trace(const orr_trace *t, bool with_attrs)
 {
     const orr_columns *c = orr_trace_columns(t);
@@ -75,7 +75,7 @@ static double run_ours_all(void *context)
     return bench_file_mb(j->path);
 }
 
-/* In a process of its own, as everything here. */
+/* In a separate process, like everything here. */
 static double run_want(void *context)
 {
     const job *j = context;
@@ -169,7 +169,7 @@ static double run_peer_pack(void *context)
 
 #endif
 
-/* Decode every record and encode it again, as the peer does above. */
+/* Decode every record and encode it again, as protobuf-c does above. */
 static double run_ours_pack(void *context)
 {
     const job *j = context;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_write.c - writing a trace of a million nodes: as it was read, with other ids, and made
- * anew.
+/* bench_write.c - writes a trace of a million nodes: unchanged, with other ids, and newly built.
  *
- * What is read before the clock starts is not in the times, but it is in the peak of memory. */
+ * Reading before the clock starts is not part of the times, but of the peak memory. */
 #include "bench_input.h"
 
 typedef struct job {

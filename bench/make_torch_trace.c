@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* make_torch_trace.c - writes made-up PyTorch traces: PREFIX.<rank>.host.json and
- * PREFIX.<rank>.device.json, and says what is in those of one rank, as one line of JSON.
+/* make_torch_trace.c - writes synthetic PyTorch traces: PREFIX.<rank>.host.json and
+ * PREFIX.<rank>.device.json, and prints the totals of one rank as one line of JSON.
  *
  *     make_torch_trace PREFIX RANKS STEPS LAYERS [SEED] */
 #include "torch_trace.h"

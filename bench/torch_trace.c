@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* torch_trace.c - a training job played through on paper: a clock for each thread and each stream,
- * and a line of JSON for everything that happens.
+/* torch_trace.c - a simulated training job: a clock per thread and stream, and a line of JSON per
+ * event.
  *
- * Host nodes are written when they end, with ids from when they began, as PyTorch does.  Nothing is
- * kept but the operators that are open, so any length takes no memory. */
+ * Host nodes are written when they end, with ids assigned when they began, as in PyTorch.  Only
+ * open operators are kept, so memory does not grow with the length. */
 #include "torch_trace.h"
 
 #include "base/rng.h"
@@ -16,14 +16,14 @@
 enum { MAIN = 0, BACKWARD = 1, COMPUTE = 0, NCCL = 1, DEPTH = 12, TEXT = 600, PID = 4242 };
 static const int stream_ids[] = {7, 20};
 static const int64_t epoch_ns =
-    3868350874000000000; /* 16 digits of microseconds, as real clocks have */
+    3868350874000000000; /* 16 digits of microseconds, as in real traces */
 
 typedef struct frame {
     uint64_t id, rf, external;
     const char *name;
     int64_t begin;
     char inputs[TEXT], types[TEXT]; /* of `values` and `types` */
-    char attrs[TEXT], args[TEXT];   /* more of them, host and device */
+    char attrs[TEXT], args[TEXT];   /* further ones, host and device */
     int scope;
 } frame;
 
@@ -93,7 +93,7 @@ static void put_attr(FILE *f, const char *name, const char *type, int64_t v)
     fprintf(f, "{\"name\": \"%s\", \"type\": \"%s\", \"value\": %" PRId64 "},", name, type, v);
 }
 
-/* As PyTorch lays a node out: with shapes and strides of its tensors, and the operator's schema. */
+/* A node in PyTorch's format: with shapes and strides of its tensors, and the operator's schema. */
 static void put_real_host(player *p, const frame *n, uint64_t parent, int thread_number)
 {
     FILE *f = p->host;
@@ -161,8 +161,8 @@ static int64_t between(player *p, int64_t low, int64_t high)
     return low + (int64_t)orr_rng_below(&p->rng, (uint64_t)(high - low));
 }
 
-/* One operator in 1,200 has no event, one launch in 6 no call: about what the profiler misses of a
- * step of GPT-2. */
+/* One operator in 1,200 has no event, one launch in 6 has no call: about what the profiler misses
+ * in a step of GPT-2. */
 static bool is_missed(const player *p, uint64_t id)
 {
     return p->job->is_real && id % 1200 == 600;
@@ -291,7 +291,7 @@ static void put_sync(
             stream, id, more);
 }
 
-/* From here on `to` waits for what `from` has in it now. */
+/* From here on `to` waits for the current work of `from`. */
 static void make_wait(player *p, thread *t, int to, int from)
 {
     char more[120];
@@ -319,7 +319,7 @@ typedef struct call {
     const char *operation, *annotation, *kernel, *word;
     uint64_t storage, elements;
     uint32_t group, group_size, first; /* the ranks first, first + 1, ... */
-    int64_t peer;                      /* in the group; one's own where there is none */
+    int64_t peer;                      /* rank in the group; the own rank if there is none */
     int64_t ns_per_mb;
 } call;
 
@@ -378,7 +378,7 @@ static void all_reduce(player *p, thread *t, uint64_t bucket)
     p->totals.collectives++;
 }
 
-/* Even ranks send to the odd ones behind them. */
+/* Even ranks send to the next odd ones. */
 static void exchange(player *p, thread *t, uint64_t storage)
 {
     static const char name[] = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";

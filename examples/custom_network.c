@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* custom_network.c - a network model of one's own: every rank has one card that sends one message
- * at a time, 100 bytes per ns, and each message is under way for 500 ns. cc custom_network.c
+/* custom_network.c - a custom network model: every rank has one NIC that sends one message at a
+ * time, at 100 bytes per ns, and each message takes 500 ns more to arrive. cc custom_network.c
  * $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
@@ -93,7 +93,7 @@ int main(void)
     gen.comm_size = SIZE;
     if (orr_pattern_set(ring, &gen, &set, &err))
         return fail(&err);
-    /* No system and no topology: a plain system, and as many ranks as there are traces. */
+    /* Without system and topology: the default system, and as many ranks as there are traces. */
     const orr_run_config config = {.size = sizeof config, .set = set, .own_network = &cards_ops};
     if (orr_run_create(&config, &run, &err) || orr_run_to_end(run, &err) ||
         orr_run_write(run, "text", "-", &err))

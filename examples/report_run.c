@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_run.c - simulate an all-reduce on eight ranks, say where the time went, write the HTML
+/* report_run.c - simulate an all-reduce on eight ranks, print where the time went, write the HTML
  * report. cc report_run.c $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
@@ -14,7 +14,7 @@ static int fail(const orr_error *err)
     return 3;
 }
 
-/* The facts of a run are plain structs: use them, or hand them to the report. */
+/* The facts of a run are plain structs: use them, or pass them to the report. */
 static int print_and_write(const orr_report_run *run, const char *path, orr_error *err)
 {
     orr_report *page = NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_own_network.c - load traces, run them on a network of one's own, print when each rank
- * finishes.
+/* run_own_network.c - load traces, run them on a custom network, print when each rank finishes.
  *
  *     run_own_network TRACES        a prefix P of P.0.et, P.1.et, ..., a directory or a .orr
  *
@@ -18,7 +17,7 @@ static int fail(const orr_error *err)
     return 3;
 }
 
-/* The network: 500 ns and 100 bytes per ns, whatever else is on the way. */
+/* The network: 500 ns and 100 bytes per ns, without contention. */
 static orr_code my_send(void *net, orr_net *n, const orr_message *m, orr_error *err)
 {
     (void)net, (void)err;
@@ -28,7 +27,7 @@ static orr_code my_send(void *net, orr_net *n, const orr_message *m, orr_error *
 
 static const orr_net_ops my_network = {.name = "mine", .help = "a pipe", .send = my_send};
 
-/* An all-reduce of four ranks, saved as a file, as a capture would have left it. */
+/* An all-reduce of four ranks, saved to a file, as after a capture. */
 static orr_code make_traces(const char *path, orr_error *err)
 {
     const orr_pattern *one = orr_pattern_find("all_reduce");

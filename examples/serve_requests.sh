@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Requests that come one by one, answered by a model on 6 GPUs: prefill on 2 of them, decode on 4.  What is made, whether
-# it is well formed, and what becomes of it on a cluster.
+# Requests that arrive one by one, served by a model on 6 GPUs: prefill on 2 of them, decode on 4.  Generates the
+# traces, checks them, and simulates them on a cluster.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# From a table of layer shapes to a simulated training step: what a layer costs, a workload, traces, a run.
+# From a table of layer shapes to a simulated training step: cost of layers, workload, traces, run.
 set -eu
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 
-# A multi-layer perceptron on a batch of 4,096, and a chip of one's own.
+# A multi-layer perceptron on a batch of 4,096, and a custom chip.
 cat >mlp.csv <<'END'
 Layer,type,m,n,k
 fc1,gemm,4096,8192,4096
@@ -36,7 +36,7 @@ cat >system.json <<'END'
  "local-mem-bw": 1000}
 END
 
-# The table of costs goes to stderr, the workload down the pipe.
+# The table of costs goes to stderr, the workload to the pipe.
 orrery gemm mlp.csv --npus 16 --hardware chip.yml | orrery convert text - --npus 16 --updates -o mlp.orr
 orrery check mlp.orr
 orrery run mlp.orr --system system.json --topology network.yml

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What the pods of sweep_jobs/kubernetes.yaml do: the command of the file, with each index, as a cluster would start it.
+# Runs what the pods of sweep_jobs/kubernetes.yaml would: the command of the file, with each index.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 dir=$(mktemp -d)

@@ -21,12 +21,12 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 mpirun --oversubscribe -n 4 orrery sweep grid.yaml
 orrery sweep best grid.db --top 3
 
-# The table is that of one process.
+# The table is the same as with one process.
 orrery -q sweep grid.yaml -o alone.db -j 1
 orrery sweep export csv alone.db -o alone.csv
 orrery sweep export csv grid.db | cmp - alone.csv
 
-# Stopped after a moment, as by the time limit of a job, then continued.
+# Stopped early, as by the time limit of a job, then continued.
 rm grid.db
 timeout -s KILL 0.4 mpirun --oversubscribe -n 4 orrery -q sweep grid.yaml || true
 mpirun --oversubscribe -n 4 orrery -q sweep grid.yaml

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# A sweep in shards under GNU parallel: each task computes its part into a database of its own, merge puts them together.
+# A sweep in shards under GNU parallel: each task computes its part into its own database, merge combines them.
 # `parallel --sshlogin` spreads the same tasks over machines with a common folder.  Needs Debian's package parallel.
 set -eu
 command -v parallel >/dev/null || { echo "no GNU parallel: Debian's package is parallel" >&2; exit 77; }

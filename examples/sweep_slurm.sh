@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The Slurm array of sweep_jobs/slurm_array.sh, and srun with several tasks, on a cluster of one node that this script
-# starts on the loopback interface and ends again.  Needs Debian's slurm-wlm; on a real cluster only the last part is
-# needed.  Where the daemons cannot start, it says so.
+# starts on the loopback interface and stops afterwards.  Needs Debian's slurm-wlm; on a real cluster only the last part
+# is needed.  If the daemons cannot start, it says so.
 set -eu
-PATH=$PATH:/usr/sbin:/sbin # where Debian has the daemons
+PATH=$PATH:/usr/sbin:/sbin # Debian's path of the daemons
 for program in slurmctld slurmd sbatch srun; do
     command -v "$program" >/dev/null || { echo "no $program: Debian's package is slurm-wlm" >&2; exit 77; }
 done
@@ -58,7 +58,7 @@ until sinfo -h -o %t 2>/dev/null | grep -q idle; do
     sleep 1
 done
 
-# From here on as on any cluster.
+# The rest is the same on any cluster.
 timeout 40 sbatch --wait slurm_array.sh || {
     squeue -h -o %t | grep -q PD || exit 1
     echo "Slurm starts no jobs here: $(squeue -h -o %r | head -1)" >&2

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analyze.h - what analyzers of one file at a time cannot see: that reporting a failure returns it.
+/* analyze.h - what analyzers that see one file at a time cannot know: functions that report a
+ * failure return its code.
  *
- * tools/analyze.sh puts it before every file.  Without it each "set by a call whose code was looked at" is a report of a value
- * that was never set, and what is real drowns in them.  The files that define these functions do without. */
+ * tools/analyze.sh includes it before every file.  Otherwise every variable that is set by a call
+ * whose code was checked is reported as uninitialised, and real findings are lost among these
+ * reports.  The files that define these functions do not include it. */
 #include <base/formats/json_impl.h>
 #include <base/memory/memory.h>
 #include <orrery/error.h>

@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Static analysis of the parts that read untrusted bytes: cppcheck, clang-tidy with clang's path-sensitive analyzer
-# (.clang-tidy) and gcc -fanalyzer over src/base and src/trace (without Graphviz's headers), or over the files or folders
-# given: tools/analyze.sh [PATH...].  What a reporting function returns is told by tools/analyze.h.  A finding that is none
-# has a line with its reason in tools/analyze_known.txt:
+# (.clang-tidy) and gcc -fanalyzer over src/base and src/trace (without Graphviz's headers), or over the files or
+# folders given: tools/analyze.sh [PATH...].  tools/analyze.h declares what reporting functions return.  A false
+# positive has a line with its reason in tools/analyze_known.txt:
 #     FILE ID REASON
 # Anything else fails, and so does a line of that list that no longer matches a finding.  A tool that is not installed is
-# skipped with a word.
+# skipped with a message.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 [ "${1-}" != --one ] || {
-    # One file: a process each, as clang's check of va_list mistakes those of a second file.
+    # One process per file, because clang's check of va_list gives false reports for a second file.
     file=$2
     flags="-std=c11 -D_GNU_SOURCE -Iinclude -Isrc -Ibuild-clang/src -Ibuild/src" # the last two: headers that a build makes
     case $file in
-    */error.c | */memory.c | */json_reader.c) ;; # they define what analyze.h is about
+    */error.c | */memory.c | */json_reader.c) ;; # they define the functions of analyze.h
     *) flags="$flags -include tools/analyze.h" ;;
     esac
     # shellcheck disable=SC2086
@@ -46,7 +46,7 @@ sort -u "$found" >"$found.sorted"
 while read -r file id rest; do
     grep -q "^$file $id " tools/analyze_known.txt || { echo "$file: $id $rest"; status=1; }
 done <"$found.sorted"
-# A reason outlives its finding only where a tool was left out.
+# A line without a finding is accepted only if a tool was skipped.
 if [ "$whole" -eq 0 ] && command -v cppcheck >/dev/null && command -v clang-tidy-14 >/dev/null; then
     grep '^src' tools/analyze_known.txt | while read -r file id rest; do
         grep -q "^$file $id " "$found.sorted" || echo "tools/analyze_known.txt: $file $id is found no more; take the line out"

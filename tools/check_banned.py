@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are not used: the unsafe ones anywhere; those that end the process or print, in the library;
-memory and stdio outside src/base.  cli prints no JSON by hand; SVG and HTML are written by src/views only, and so are
-files of results: rooms below it hand over records."""
+"""Finds banned functions: unsafe ones anywhere; those that end the process or print, in the library; memory and stdio
+outside src/base.  cli prints no JSON by hand; SVG, HTML and result files are written only by src/views: folders below
+it pass records."""
 
 import re
 
@@ -11,7 +11,7 @@ import tree
 EVERYWHERE = "atoi atol atof sprintf vsprintf strcpy strcat strtok rand srand gets alloca"
 LIBRARY = "exit abort printf assert puts putchar setlocale"
 ABOVE_BASE = "malloc calloc realloc free strdup strndup fopen fclose fread fwrite fprintf fputs fputc open mmap"
-# Log files that are appended to and rotated, as a replaced program does it: output.h writes whole files only.
+# Log files that are appended to and rotated, as in the replaced program: output.h writes only whole files.
 APPENDS = {"src/compat/astra_sim/log_file.c"}
 
 
@@ -29,10 +29,10 @@ def rules(path):
             yield pattern(WRITES), "writes text: src/views does that, this room hands over records"
 
 
-# Rooms that compute.  sources and trace write traces and schedules, which are their subject.
+# Folders that compute.  sources and trace write traces and schedules, which is their purpose.
 COMPUTE = {"models", "run", "explain", "plan", "check", "sweep"}
 WRITES = "orr_output_add orr_output_drain orr_output_save orr_json_writer_init"
-# Formats that are read in the same folder; the database of a sweep, its lock and its cluster files.
+# Formats read in the same folder; the database of a sweep, its lock and its cluster files.
 BOTH_WAYS = {"src/models/network/topology/topology_write.c", "src/sweep/spec.c", "src/sweep/store.c",
              "src/sweep/sweep_cluster.c"}
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/spec/commands.md: every row names a test that exists, in its last cell: `cli/name`, `golden/test_name`."""
+"""Checks docs/spec/commands.md: the last cell of every row names an existing test: `cli/name`, `golden/test_name`."""
 
 import re
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No function is shared without need.  Read from the object files of a build:
+"""Checks that no function is shared without need, from the object files of a build:
 
     - each function a public header declares with ORR_API is defined, and called by cli, tests or examples;
     - the shared library exports those and nothing else;
@@ -36,7 +36,7 @@ def read_objects(build):
         if tree.ROOT in source.parents and target.is_file():
             sources[str(target)] = str(source.relative_to(tree.ROOT))
     defined, used = {}, {}
-    # One nm for all objects: a thousand processes cost ten times as much.
+    # One nm for all objects: a thousand processes would take ten times as long.
     listed = subprocess.run(["nm", "-P", "-A", *sources], capture_output=True, text=True, check=True).stdout
     for line in listed.splitlines():
         target, rest = line.split(": ", 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""File names are unique, so that the name in a backtrace is enough; source files open with the licence line;
-nothing names a folder of one person's machine; no file is past 1,500 lines; comments name files that exist."""
+"""Checks that file names are unique, so that the name in a backtrace is enough; source files begin with the licence
+line; no absolute paths of a developer's machine occur; no file exceeds 1,500 lines; comments name existing files."""
 
 import collections
 import re
@@ -13,14 +13,14 @@ TEXT_SUFFIXES = {".c", ".h", ".cc", ".hpp", ".py", ".sh", ".md", ".in", ".build"
 MACHINE_PATH = re.compile(r"(?<![\w$.}/])/(?:home|root|tmp|work|farm|Users|mnt|srv)/[\w.]+")
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 LINES_MAX = 1500
-# Files that comments may name: of other programs, of users, and made by the build.
+# Files that comments may name: those of other programs, of users, and generated ones.
 OTHERS = {"scale.py", "main.py", "train.py", "net.py", "et_feeder.h", "enqueue.cc", "topo.h", "search.cc", "model.py"}
 NAMED = re.compile(r"(?<![\w/<.*-])[a-z][a-z0-9_]+\.(?:c|h|cc|hpp)\b|(?<![\w/<.*-])[a-z][a-z0-9_]+\.py\b")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 
 
 def stale_names(path, known):
-    """File names in comments that no file has."""
+    """File names in comments that do not exist."""
     text = tree.read(path)
     for comment in COMMENT.finditer(text):
         for name in NAMED.finditer(comment.group(0)):
@@ -35,7 +35,7 @@ def main():
     places = collections.defaultdict(list)
     for path in tree.files():
         if path.suffix in tree.C_SUFFIXES or path.suffix in (".py", ".sh", ".js"):
-            if path.parts[0] != "include":  # these are always written <orrery/...>
+            if path.parts[0] != "include":  # these are always included as <orrery/...>
                 places[path.name].append(str(path))
             first = "\n".join(tree.read(path).splitlines()[:3])
             if LICENCE not in first:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Is every C file as clang-format 14 would write it?  --fix writes it so.  Other versions break lines
-# elsewhere, so the version is pinned; without it the check is skipped.
+# Checks that every C file is formatted by clang-format 14; --fix reformats.  Other versions break lines differently, so
+# the version is pinned; without it the check is skipped.
 set -eu
 cd "$(dirname "$0")/.."
 formatter=
@@ -15,7 +15,7 @@ if [ -z "$formatter" ]; then
     echo "clang-format 14 is not installed"
     exit 77
 fi
-# One process for many files: starting it costs more than a file does.
+# One process for many files, since starting it costs more than formatting a file.
 list() {
     find . -path './build*' -prune -o \( -name '*.[ch]' -o -name '*.cc' -o -name '*.hpp' \) -print | sort
 }

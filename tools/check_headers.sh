@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every header compiles alone: the public ones as C11 and as C++17, with the warnings that users may have on;
-# ours as C11.  orrery.h includes all stable ones, lab/lab.h all of the laboratory.
+# Checks that every header compiles alone: public ones as C11 and as C++17, with warnings that users may enable;
+# internal ones as C11; that orrery.h includes all stable headers, and lab/lab.h all headers of lab.
 set -eu
 cd "$(dirname "$0")/.."
 warnings='-Wall -Wextra -Wshadow -Wconversion -Wundef -Werror'

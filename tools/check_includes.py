@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Includes go one way only: base <- trace, models <- sources, check, run <- explain <- plan, views (which also show results
-of sources, models and sweeps); cli sees the public
-headers and the support part of base (SUPPORT).  compat may include everything, and nothing includes compat but its
-own table of rooms.  A public header belongs to the module that defines its functions, so base cannot reach up
-through one.  Other people's libraries are included by base only."""
+"""Includes go one way only: base <- trace, models <- sources, check, run <- explain <- plan, views (which also show
+results of sources, models and sweeps); cli sees the public headers and the support part of base (SUPPORT).  compat may
+include everything, and nothing includes compat but its own table of rooms.  A public header belongs to the module that
+defines its functions, so base cannot depend on upper modules through one.  Third-party libraries are included by base
+only."""
 
 import re
 
@@ -25,7 +25,7 @@ ALLOWED = {
 }
 THIRD_PARTY = {"zlib.h", "zstd.h", "simdjson.h", "yaml.h", "sqlite3.h", "cgraph.h", "gvc.h", "mpi.h", "microhttpd.h"}
 GENERATED = {"base/late_names.h"}  # by meson.build
-# What cli may use of base: text, the writer of JSON, and files that are there whole or not at all.
+# What cli may use of base: text, the JSON writer, and files that appear whole or not at all.
 SUPPORT = {"src/base/text/text.h", "src/base/formats/json.h", "src/base/io/output.h"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
 
@@ -35,7 +35,7 @@ def module_of(path):
 
 
 def public_owners():
-    """Public header -> the modules its functions are defined in (types alone belong to base)."""
+    """Public header -> the modules that define its functions (headers with only types belong to base)."""
     defined = {}
     for path in tree.c_files("src"):
         for name in re.findall(r"^[A-Za-z][^;{}()=#\n]*?\b(orr_\w+)\(", tree.code_only(tree.read(path)), re.M):
@@ -49,7 +49,7 @@ def public_owners():
 
 
 def resolve(path, name):
-    """The file of ours that a quoted include means, or None."""
+    """The file of this tree that a quoted include refers to, or None."""
     for folder in (path.parent, *map(tree.pathlib.PurePosixPath, ("src", "include", path.parts[0]))):
         found = (tree.ROOT / folder / name).resolve()
         if found.is_file() and tree.ROOT in found.parents:
@@ -59,13 +59,13 @@ def resolve(path, name):
 
 # Read by every network: the links it runs on.
 SHARED = {("network", "topology")}
-# Folders of one model that lie below others of it: an engine knows neither its files nor who watches it.
+# Folders of a model that are below its other folders: an engine knows neither its files nor its observers.
 LOWER = {("network", "packet", "engine"): {("network", "packet", "files"), ("network", "packet", "watch")}}
 
 
 def is_sideways(path, target):
-    """One source must not know another, nor one model or one room of compat another.  The folders inside a source
-    are parts of it; a model is two folders deep (network/packet), and the table above it knows it."""
+    """Sources must not include each other; the same holds for models and for the folders of compat.  Folders inside a
+    source are parts of it; a model is two folders deep (network/packet), and the table above it may include it."""
     own, other = path.parts[2:-1], target.parts[2:-1]
     module = module_of(path)
     if module != module_of(target) or path.name == "table.c":
@@ -83,7 +83,7 @@ def check_library(path, owners, quote, name):
     if name.startswith("orrery/"):
         reached = owners.get(name, set())
         if module in reached:
-            return None  # parts of it are its own; the others stand above it and only share the header
+            return None  # its own parts; files above it share only the header
         if not reached <= ALLOWED[module]:
             return f"{module} may not include {name}, which belongs to {', '.join(sorted(reached))}"
         return None
@@ -106,7 +106,7 @@ def check_library(path, owners, quote, name):
 
 
 def check_outside(path, quote, name):
-    """examples and public headers see include/orrery and nothing else of ours; cli a little of base."""
+    """examples and public headers include only include/orrery from this tree; cli also some of base."""
     if quote == "<":
         return f"{name} is included by base only" if name in THIRD_PARTY else None
     target = resolve(path, name)

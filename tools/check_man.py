@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every command has a man page with examples and a row in the README; all pages are well formed
-(mandoc -Tlint); completion scripts are understood by their shells, where those are installed."""
+"""Checks that every command has a man page with examples and a row in the README, that all pages are well formed
+(mandoc -Tlint), and that installed shells accept the completion scripts."""
 
 import pathlib
 import re
@@ -30,7 +30,7 @@ def check_commands(build, pages):
 
 
 def check_readme(build):
-    """The README's table has a row for every command, and for no others."""
+    """The README's table has a row for every command, and no other rows."""
     there = set(output(build / "cli" / "orrery_tables", "commands").stdout.split())
     said = set(re.findall(r"^\| `orrery ([\w-]+)` \|", tree.read("README.md"), re.M))
     yield from (f"README.md: the table has no `orrery {name}`" for name in sorted(there - said))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One name, one thing.
 
-    - No type of a header of src or cli has the name of another type: debuggers and tags know no folders.  Types of
+    - No type of a header of src or cli has the name of another type: debuggers and tags do not know folders.  Types of
       a single .c file may share names (`writer`) with those of other .c files, but not with one of a header.
     - Attribute names of traces ("comm_size") are spelled in src/trace only (trace/attrs.h, trace/builder.h).
     - Times in the stable headers are orr_ps.  Members that are not, and why, are in OTHER_TIMES.
@@ -43,7 +43,7 @@ def types_of(path):
             at += 1
         words = re.sub(r"\{.*\}", "", text[match.start():at].strip(), flags=re.S)
         if re.fullmatch(r"typedef\s+(?:struct|union|enum)\s+(\w+)\s+\1", words):
-            continue  # of a type that is defined elsewhere
+            continue  # the type is defined elsewhere
         match = POINTER.search(words) or LAST_NAME.search(words)
         names.add(next(name for name in match.groups() if name))
     return names

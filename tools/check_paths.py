@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every path of the tree that a document names exists: `src/run/clock.c`, docs/format/et.md, tests/golden/data/.
+"""Checks that every path that a document names exists: `src/run/clock.c`, docs/format/et.md, tests/golden/data/.
 
-Looked at: *.md and the man pages (*.in).  A path starts with a top folder; * and ? match, and so does a
-<placeholder>.  So do source files that are named alone, as `clock.c`, and links between Markdown files."""
+Checks *.md and the man pages (*.in).  A path starts with a top-level folder; *, ?  and <placeholder> match anything.
+Source files named without a folder, such as `clock.c`, and links between Markdown files are checked too."""
 
 import fnmatch
 import re
@@ -15,9 +15,9 @@ PATH = re.compile(r"(?<![\w/.~$-])(?:" + TOPS + r")/[\w./<>*?{},-]*")
 SOURCE = re.compile(r"`(\w+\.(?:c|cc|h|hpp))`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 HEADERS = re.compile(r"<(orrery/[\w/.]+\.h(?:pp)?)>")
-# Text about other programs' trees, and files that programs write.
+# Text about the trees of other programs, and files that programs write.
 SKIP = ("docs/spec/", "tests/golden/data/LICENCES.md")
-# Names that the recipes of the READMEs make up.
+# Names invented by the recipes of the READMEs.
 MADE_UP = re.compile(r"NAME|(?<![a-z])show(?![a-z])")
 
 

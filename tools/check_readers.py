@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every file that reads what others wrote has a fuzz target: tests/fuzz/readers.txt names it, or says why there is none.
+"""Checks that every reader of untrusted input has a fuzz target: tests/fuzz/readers.txt names it, or says why there is
+none.
 
-A reader is a file of src or cli that calls one of the functions below.  A line of a file that reads nothing, or with a
-target that is not there, is an error too."""
+A reader is a file of src or cli that calls one of the functions below.  A line for a file that reads nothing, or with a
+missing target, is an error too."""
 
 import re
 

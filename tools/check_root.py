@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The root of the tree has only what belongs there: a file or folder that is not listed is left over from something."""
+"""Checks that the root of the tree has no stray files: every file and folder there must be listed here."""
 
 import tree
 

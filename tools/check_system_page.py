@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/format/system.md has every key and word that the readers of the system, network, memory, group and logical files
-know, and no key that they do not."""
+"""Checks that docs/format/system.md has every key and word that the readers of the system, network, memory, group and
+logical files know, and no other keys."""
 
 import re
 
 import tree
 
 PAGE = "docs/format/system.md"
-# A file that asks for one of these keys is a reader.
+# A file that reads one of these keys is a reader.
 MARKERS = ("preferred-dataset-splits", "memory-type", "logical-dims", "npus_count", "chunk-order")
 LITERAL = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 WORD = re.compile(r"[A-Za-z][\w-]*")
 
 
 def words_of(path):
-    """Strings of a C file that are one word, without those of #include lines."""
+    """One-word strings of a C file, except those of #include lines."""
     text = re.sub(r"^\s*#\s*include[^\n]*", "", tree.code_only(tree.read(path), keep_strings=True), flags=re.M)
     return {word for word in LITERAL.findall(text) if WORD.fullmatch(word)}
 
 
 def main():
-    # What src/explain names it only shows.
+    # src/explain only displays keys.
     words = {path: words_of(path) for path in tree.c_files("src") if path.suffix == ".c" and "explain" not in path.parts}
     readers = {path: found for path, found in words.items() if found & set(MARKERS)}
     page = tree.read(PAGE)

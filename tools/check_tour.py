@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every file that docs/tour.md names exists, and no walk enters a room twice."""
+"""Checks that every file in docs/tour.md exists, and that no walk enters a room twice."""
 
 import re
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No table of truth/limits.csv that runs in seconds has a larger mean error than when it was last improved.  `make truth` checks
-all of them."""
+"""Checks the tables of truth/limits.csv that run in seconds: no mean error may be larger than when it was last
+improved.  `make truth` checks all of them."""
 
 import pathlib
 import subprocess

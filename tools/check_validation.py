@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measured collectives lie as near to `orrery nccl-tests` as docs/validation.md says, and no mean error has grown.
-check_validation_steps.py and check_validation_large.py judge training steps: together all that `make validate` does."""
+"""Checks that the errors of measured collectives are those of docs/validation.md, and that no mean error has grown.
+Together with check_validation_steps.py and check_validation_large.py, which judge training steps, this is `make
+validate`."""
 
 import pathlib
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Published training steps meet their targets (10 % mean, no row over 25 %, order 0.9): Megatron-LM 2021 up to 3,072 devices, and
-Korthikanti et al. 2022."""
+"""Checks that published training steps meet their targets (10 % mean, no row over 25 %, order 0.9): Megatron-LM 2021 up
+to 3,072 devices, and Korthikanti et al. 2022."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Published training steps meet their targets (10 % mean, no row over 25 %, order 0.9): Megatron-LM 2020, Llama 3, FSDP of PyTorch."""
+"""Checks that published training steps meet their targets (10 % mean, no row over 25 %, order 0.9): Megatron-LM 2020,
+Llama 3, FSDP of PyTorch."""
 
 import pathlib
 import subprocess

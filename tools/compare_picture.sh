@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# compare_picture.sh - the picture of docs/design/packet.md: ring all-reduces of five sizes on three network models.
+# compare_picture.sh - draws the picture of docs/design/packet.md: ring all-reduces of five sizes on three network
+# models.
 #
 #     tools/compare_picture.sh OUT.svg        with orrery in PATH
 set -e

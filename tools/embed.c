@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed.c - a program for the build: the report page as constants of a C file.
+/* embed.c - a build-time program: turns the report page into constants of a C file.
  *
  *     embed [--name NAME] OUT.c report.html report.css module.js...
  *
- * The page is one file without a network, so its style sheet and its modules are put into it here.  Modules become one
- * script, in the order given (what is used first comes first):
+ * The page is a single file that loads nothing, so its style sheet and modules are inserted here.
+ * Modules become one script, in the order given (definitions before uses):
  *
  *     import { a, b } from './x.js';     dropped, the names are there already
  *     export function f() ...            the word dropped
  *
- * Both stand at the start of a line and on one line: this is no parser.  Indentation goes too, so no text may run over
- * the end of a line.  Comments that have lines of their own are for
- * those who read web/ and are left out: lines that begin with two slashes, and what begins with a slash and two stars,
- * if its end is the end of a line.  What is left of the page is cut at its marks into three pieces, around the title and
- * around the data. */
+ * Both must be at the start of a line and on one line: this is not a parser.  Indentation is
+ * dropped too, so no string may span lines.  Comments on lines of their own are for readers of web/
+ * and are left out: lines that begin with two slashes, and comments that begin with a slash and two
+ * stars and end at the end of a line.  The rest of the page is split at its marks into three
+ * pieces, around the title and around the data. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static text read_file(const char *path)
     while ((n = fread(part, 1, sizeof part, f)) > 0)
         add(&out, part, n);
     fclose(f);
-    add(&out, "", 1); /* so that it is a C string */
+    add(&out, "", 1); /* terminates the string */
     if (strlen(out.ptr) + 1 != out.len)
         fail(path, "has a NUL byte");
     out.len--;
@@ -80,7 +80,7 @@ static size_t line_length(const char *p)
     return end ? (size_t)(end - p) + 1 : strlen(p);
 }
 
-/* How much of the text is a comment on lines of its own; 0: none. */
+/* The length of a comment on lines of its own at the start of the text; 0: none. */
 static size_t comment_length(const char *line)
 {
     const char *p = line + strspn(line, " \t");
@@ -137,7 +137,7 @@ static void put_piece(FILE *to, const char *name, const text *t)
     fputs("\";\n", to);
 }
 
-/* From *at to the mark, which must be there; *at moves behind it. */
+/* The text from *at to the mark, which must exist; *at moves past it. */
 static text take(const char *path, const char **at, const char *mark)
 {
     text out = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed_text.c - a program for the build: text files as constants of a C file.
+/* embed_text.c - a build-time program: turns text files into constants of a C file.
  *
  *     embed_text OUT.c NAME=FILE...     ->     const char NAME[] = "..."; */
 #include <stdio.h>

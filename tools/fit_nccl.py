@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""fit_nccl.py - the constants of the NCCL model from measured curves.
+"""fit_nccl.py - fits the constants of the NCCL model to measured curves.
 
     tools/fit_nccl.py [--build build] [--keep FOLDER]
 
-Writes each curve of truth/collectives/aiconfigurator_nccl.csv as nccl-tests would have printed it, has `orrery calibrate
-nccl` fit each generation from the start below, and rewrites the fitted rows of nccl_constants.c.  Then each curve
-(machine, operation, GPUs) is left out once: where its rows lie beside a fit to the others is the interval of each size
-class, and goes to truth/collectives/left_out.csv.  Takes minutes; the same bytes every time."""
+Writes each curve of truth/collectives/aiconfigurator_nccl.csv as nccl-tests would have printed it, runs `orrery
+calibrate nccl` for each generation from the starting values below, and rewrites the fitted rows of nccl_constants.c.
+Then each curve (machine, operation, GPUs) is left out once: its errors under a fit to the others give the interval of
+each size class, and go to truth/collectives/left_out.csv.  Takes minutes; deterministic."""
 
 import argparse
 import csv
@@ -22,8 +22,9 @@ DATA = ROOT / "truth" / "collectives" / "aiconfigurator_nccl.csv"
 LEFT_OUT = ROOT / "truth" / "collectives" / "left_out.csv"
 CONSTANTS = ROOT / "src" / "models" / "collective" / "nccl" / "nccl_constants.c"
 
-# Generation: the machine whose ports the rates are parts of, the systems of the data, and where the fit starts: launch and
-# steps read off the curves of the smallest sizes, rates as NCCL counts NVLink (20 of 25, 20.6 of 25, 40.1 of 50 GB/s).
+# Per generation: the machine whose port rates are the reference, the systems of the data, and the starting values:
+# launch and steps from the curves at the smallest sizes, rates as NCCL counts NVLink (20 of 25, 20.6 of 25, 40.1 of 50
+# GB/s).
 GENERATIONS = {
     "ampere": ("dgx-a100", ["a100_sxm"], dict(base=8.1, grow=2.7, step=0.92, step_grow=0.5, simple=9.0, rate=0.79)),
     "hopper": ("dgx-h100", ["h100_sxm", "h200_sxm"],
@@ -103,7 +104,7 @@ class Fitter:
         return said, (self.folder / f"{name}.collectives.yml").read_text()
 
     def ratios(self, machine, curve):
-        """Measured over modelled, with the size, of every row of a curve."""
+        """Measured over modelled time, and the size, of every row of a curve."""
         rows = [row for rows in self.all[curve].values() for row in rows]
         said = json.loads(self.call("nccl-tests", "--machine", machine, "--op", curve[1], "--ranks", str(curve[2]), "-b",
                                     "512", "-e", "512M", "-d", "int8", "--json"))
@@ -118,7 +119,7 @@ def quantiles(ratios):
 
 
 def value(text, section, key):
-    """Of the table that calibrate writes: ns, or a plain number."""
+    """A value of the table that calibrate writes: ns, or a plain number."""
     at = text.index(f"\n{section}:") if section else 0
     at = text.index(f"{key}: ", at) + len(key) + 2
     return text[at:].split("\n", 1)[0].removesuffix("ns")

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the wheel of the Python package around the library and the program of a build folder, and installs it into a
-# virtual environment there: make_python.sh BUILD.  Status 77: a package of Debian is missing (tools/setup.sh python).
+# Builds the wheel of the Python package from the library and the program of a build folder, and installs it into a
+# virtual environment there: make_python.sh BUILD.  Status 77: a Debian package is missing (tools/setup.sh python).
 set -eu
 
 build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/.." && pwd)
 
-# Another python3 may come first in PATH; what Debian installs is for its own.
+# Another python3 may come first in PATH; Debian's packages are for its own.
 python=
 for candidate in "${PYTHON-}" python3 /usr/bin/python3; do
     if [ -n "$candidate" ] && "$candidate" -c 'import mesonpy, pip' 2>/dev/null; then
@@ -24,12 +24,12 @@ venv=$build/python-venv wheels=$build/python-wheel log=$build/python.log
 rm -rf "$wheels"
 mkdir -p "$wheels" "$build/python-build" "$build/python-drop-in"
 
-# wheel SOURCE BUILD-FOLDER [SETTING...]: meson-python takes an existing build folder up again, so a second wheel
-# compiles what has changed.
+# wheel SOURCE BUILD-FOLDER [SETTING...]: meson-python reuses an existing build folder, so a second wheel compiles only
+# what has changed.
 wheel() {
     source=$1 folder=$2
     shift 2
-    # meson-python 0.12 takes its own note in the source folder for a configured build folder.
+    # meson-python 0.12 mistakes its own file in the source folder for a configured build folder.
     [ -f "$folder/build.ninja" ] || rm -f "$source/.mesonpy-native-file.ini"
     "$python" -m pip wheel "$source" --quiet --no-build-isolation --no-deps --no-index --wheel-dir "$wheels" \
         --config-settings=builddir="$folder" "$@" >"$log" 2>&1 || {

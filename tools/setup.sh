@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [launchers] [cluster] [docs] [python] [torch] [clang] [fuzz]
-# When nothing is missing it does nothing and needs no rights.  --dry-run only says what is missing.
+# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [launchers] [cluster]
+# [docs] [python] [torch] [clang] [fuzz] If nothing is missing it does nothing and needs no privileges.  --dry-run only
+# lists what is missing.
 set -eu
 
 build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev libgraphviz-dev libsqlite3-dev'
 test='zstd libcmocka-dev libprotobuf-c-dev protobuf-c-compiler mandoc clang-format-14'
 browser='chromium nodejs npm'
-# For the examples of sweeps on clusters; without them these skip themselves.
+# For the examples of sweeps on clusters, which are skipped without them.
 launchers='openmpi-bin parallel'
 cluster="$launchers slurm-wlm snakemake"
 docs="$browser fonts-inter"
@@ -46,7 +47,7 @@ for group in "$@"; do
         ;;
     esac
     for package in $packages; do
-        # Node.js from elsewhere brings npm along and does not suffer Debian's beside it.
+        # Node.js from other sources includes npm and conflicts with Debian's.
         case $package in
         nodejs | npm) ! command -v "${package%js}" >/dev/null || continue ;;
         esac

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks share: the files of the tree, C text without comments and strings, and how to report."""
+"""Shared by the checks: the files of the tree, C text without comments and strings, and reporting."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ C_SUFFIXES = (".c", ".h", ".cc", ".hpp")
 
 
 def files():
-    """Every file that is or would be in the repository, relative to the root, sorted."""
+    """Every file that is tracked or would be, relative to the root, sorted."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             cwd=ROOT, capture_output=True, text=True)
     if listed.returncode == 0 and listed.stdout:
@@ -25,7 +25,7 @@ def files():
 
 
 def c_files(*folders):
-    """C and C++ files, of these top folders or of all."""
+    """C and C++ files of these top-level folders, or of all."""
     return [path for path in files() if path.suffix in C_SUFFIXES and (not folders or path.parts[0] in folders)]
 
 
@@ -34,7 +34,7 @@ def read(path):
 
 
 def code_only(text, keep_strings=False):
-    """The text with comments blanked (and the insides of strings), line numbers unchanged."""
+    """The text with comments and the contents of strings blanked; line numbers are unchanged."""
     def blank(match):
         token = match.group(0)
         if token.startswith(("/*", "//")):
@@ -44,7 +44,7 @@ def code_only(text, keep_strings=False):
 
 
 def report(problems):
-    """Prints the problems and ends: status 1 when there are any."""
+    """Prints the problems and exits, with status 1 if there are any."""
     for problem in problems:
         print(problem)
     sys.exit(1 if problems else 0)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""uninstall.py BUILD [DESTDIR]: remove what `make install` wrote, by the build's own list of what it installs.  Old names
-go only where they are links to orrery, launchers or pages of ours; folders go when nothing is left in them."""
+"""uninstall.py BUILD [DESTDIR]: remove what `make install` wrote, by the build's own list of what it installs.  Old
+names are removed only if they are links to orrery, launchers or man pages of this project; empty folders are
+removed."""
 
 import json
 import pathlib
@@ -58,7 +59,7 @@ def main():
             if is_ours(at(path)):
                 at(path).unlink()
     modules = at(places["prefix"] / "libexec/orrery")
-    for path in sorted(modules.rglob("*"), reverse=True):  # what is in a folder comes before it
+    for path in sorted(modules.rglob("*"), reverse=True):  # contents before their folder
         if (path.suffix == ".py" or path.name == "waf") and is_ours(path):
             path.unlink()
         elif path.name == "__pycache__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_ddp.py - an ordinary data-parallel training script; nothing in it knows of capture.
+"""train_ddp.py - an ordinary data-parallel training script, independent of capture.
 
     orrery capture --world-size 8 -o ddp.json.gz train_ddp.py"""
 

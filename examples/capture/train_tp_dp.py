@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_tp_dp.py - two linear layers, tensor parallel over 4 ranks, data parallel over the rest: theory asks for one
+"""train_tp_dp.py - two linear layers, tensor parallel over 4 ranks, data parallel over the rest: in theory one
 all-reduce of the activations in the forward pass and one of their gradients in the backward pass (over 4 ranks), and
 one all-reduce of the gradients (over the data-parallel ranks).
 
@@ -17,7 +17,7 @@ WIDTH, INNER, TENSOR_PARALLEL, BATCH = 512, 2048, 4, 64
 class Mlp(nn.Module):
     def __init__(self):
         super().__init__()
-        self.inner = nn.Linear(WIDTH, WIDTH, bias=False)  # so that the block's input needs a gradient
+        self.inner = nn.Linear(WIDTH, WIDTH, bias=False)  # makes the block's input require a gradient
         self.up = nn.Linear(WIDTH, INNER, bias=False)
         self.down = nn.Linear(INNER, WIDTH, bias=False)
 
