@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* custom_network.c - a custom network model: every rank has one NIC that sends one message at a
- * time, at 100 bytes per ns, and each message takes 500 ns more to arrive. cc custom_network.c
- * $(pkg-config --cflags --libs orrery) */
+ * time, at 100 bytes per ns, and each message takes 500 ns more to arrive.
+ *
+ *     cc custom_network.c $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report_run.c - simulate an all-reduce on eight ranks, print where the time went, write the HTML
- * report. cc report_run.c $(pkg-config --cflags --libs orrery) */
+ * report.
+ *
+ *     cc report_run.c $(pkg-config --cflags --libs orrery) */
 #include <orrery/lab/lab.h>
 #include <orrery/orrery.h>
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that are missing: setup.sh [--dry-run] build [test] [browser] [launchers] [cluster]
-# [docs] [python] [torch] [clang] [fuzz] If nothing is missing it does nothing and needs no privileges.  --dry-run only
-# lists what is missing.
+# Installs the Debian packages that are missing:
+#     setup.sh [--dry-run] build [test] [browser] [launchers] [cluster] [docs] [python] [torch] [clang] [fuzz]
+# If nothing is missing it does nothing and needs no privileges.  --dry-run only lists what is missing.
 set -eu
 
 build='gcc g++ libc6-dev meson ninja-build pkg-config python3 zlib1g-dev libzstd-dev libyaml-dev libsimdjson-dev libgraphviz-dev libsqlite3-dev'
