@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One million nodes in Python: BUILD/python-venv/bin/python bench/python_columns.py [NODES]
 
-Prints seconds of CPU, the best of several: to open a file, to walk its nodes with six attributes each, as objects and as
-rows, and for all columns; and how many times longer the loop over protobuf messages takes that scripts written for Chakra
-have, with each back end of python3-protobuf that is here.  That loop decodes the file as it goes, so opening counts beside
-walking.  Every loop adds up the ids, and the sums must agree.
+Prints CPU seconds, the best of several runs: to open a file, to iterate over its nodes with six attributes each, as
+objects and as rows, and for all columns; and how many times longer the usual loop over protobuf messages of Chakra
+scripts takes, with each installed back end of python3-protobuf.  That loop decodes the file as it goes, so it is
+compared with opening plus iterating.  Every loop sums up the ids, and the sums must agree.
 """
 
 import os
@@ -19,7 +19,7 @@ FIELDS = ("id", "name", "type", "duration_us", "comm_size", "data_deps")
 
 
 def best(work, times=5):
-    """Seconds of CPU, and what the work returned."""
+    """CPU seconds, and the result of the work."""
     least = float("inf")
     for _ in range(times):
         begin = time.process_time()
@@ -138,7 +138,7 @@ def loop(path):
 
 
 def theirs(path, backend):
-    """Seconds and the sum, or None: this back end is not here."""
+    """Seconds and the sum; None: this back end is not installed."""
     got = subprocess.run([sys.executable, __file__, "--loop", path], capture_output=True, text=True,
                          env={**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": backend})
     words = got.stdout.split()

@@ -39,8 +39,8 @@ def decode(chip):
 
 
 def served(chip, mixed):
-    """batch, heads, group, head, kv, us, family of sequences that decode: by themselves, or in one launch with a prompt, less
-    what the prompt takes by itself.  In such a launch every head reads its keys: a group of its own."""
+    """batch, heads, group, head, kv, us, family of decoding sequences: alone, or in one launch with a prompt, minus the
+    time of the prompt alone.  In such a launch every head reads its own keys: the group is 1."""
     rows = [{"us": float(r["us"]), **{key: int(r[key]) for key in ("heads", "kv_heads", "prompt", "sequences", "kv")}, "model": r["model"]}
             for r in atlas_rows.read("servingsim_attention_" + chip)]
     prompts = {(r["model"], r["heads"], r["prompt"]): r["us"] for r in rows if not r["sequences"]}
@@ -50,7 +50,7 @@ def served(chip, mixed):
             continue
         prompt = prompts[r["model"], r["heads"], r["prompt"]] if mixed else 0
         us = r["us"] - prompt
-        if us > 2 * prompt or not mixed:  # less is lost in what prompts take
+        if us > 2 * prompt or not mixed:  # smaller differences are lost in the noise of the prompt
             out.append((r["sequences"], r["heads"], 1 if mixed else r["heads"] / r["kv_heads"], 128, r["kv"], us, r["heads"] * 1000 + r["sequences"]))
     return np.array(out, float)
 
@@ -92,7 +92,7 @@ def our_decode():
 
 
 def experts(chip):
-    """type -> rows, experts, width, inner, us, family; on one chip: what tensor and expert parallelism leave of it"""
+    """type -> rows, experts, width, inner, us, family; on one chip: its share under tensor and expert parallelism"""
     out = {}
     for r in atlas_rows.read("aic_moe_" + chip):
         ep, tp = int(r["moe_ep_size"]), int(r["moe_tp_size"])

@@ -4,9 +4,10 @@
 
     tools/atlas/atlas_fit.py [--chips A,B --keep] [--ours] [--few-bits] [--served] [--aligned] [--leave-out MODELS]
 
-Every class is fitted several times with whole families of rows left out; what those predict of the rows left out gives
-its 90 % interval and its errors, which a fit of whole chips, or of all our rows, writes to truth/tables/kernels_left_out.csv for `make truth`.  The class that is written is fitted to all rows.  docs/design/atlas.md says
-more.  Needs numpy and scipy; the build does not run it."""
+Every class is fitted several times with whole families of rows left out; the predictions for these rows give its 90 %
+interval and its errors, which a fit of whole chips, or of all our rows, writes to truth/tables/kernels_left_out.csv for
+`make truth`.  The class in the table is fitted to all rows.  docs/design/atlas.md has the details.  Needs numpy and
+scipy; the build does not run it."""
 
 import argparse
 import pathlib
@@ -59,7 +60,7 @@ class Table:
     def __init__(self):
         self.classes = {}
         self.report = []
-        self.rows_of = ""  # whose rows a report is about: "" public ones
+        self.rows_of = ""  # the rows that a report is about; "": the public ones
         self.missed = {}
 
     def add(self, key, constants, axes, values, low, high, rows, far=None):
@@ -69,7 +70,7 @@ class Table:
         self.classes[number] = (constants, axes, values, low, high, rows, far)
 
     def keep(self, path, is_kept):
-        """Takes classes over from a table."""
+        """Copies classes from a table."""
         old = path.read_bytes()
         count, = struct.unpack_from("<I", old, 8)
         for i in range(count):
@@ -84,7 +85,7 @@ class Table:
             self.classes[number] = (constants, axes, values, low, high, rows, far)
 
     def say(self, chip, kind, what, miss, inside=None):
-        """miss: log of measured over predicted, of rows left out"""
+        """miss: log of measured over predicted for left-out rows"""
         self.report.append((chip + self.rows_of, kind, what, miss, inside))
         print("%-13s %-10s %-28s %s%s" % (chip, kind, what, errors(miss), "" if inside is None else "  within %.0f %%" % (100 * np.mean(inside))),
               flush=True)
@@ -119,7 +120,7 @@ class Table:
 
 
     def write_errors(self, path):
-        """What the fits missed by of rows left out of them: each class, and all rows of a chip together; per cent."""
+        """The errors of left-out rows: for each class, and for all rows of a chip together; in per cent."""
         head = "chip,type,class,rows,median_pct,p90_pct,within_pct"
         fitted = list(dict.fromkeys(r[0] for r in self.report))
         old = [line for line in path.read_text().splitlines()[1:] if line.split('"')[1] not in fitted] if path.exists() else []
@@ -129,7 +130,7 @@ class Table:
             own = [o for o in own if len(o[2])]
             if not own:
                 continue
-            judged = [o for o in own if o[3] is not None]  # the others are parts of these once more
+            judged = [o for o in own if o[3] is not None]  # the others repeat parts of these
             everything = ("all", "all", *(np.concatenate([o[i] for o in judged]) for i in (2, 3)))
             for kind, what, miss, within in [everything] + own:
                 error = 100 * abs(np.expm1(-miss))
@@ -159,7 +160,7 @@ def folds_of(families, seed=3):
 
 
 def distance(axes, points):
-    """Octaves from each node to the nearest measured point."""
+    """Distance in octaves from each node to the nearest measured point."""
     nodes = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, len(axes))
     near, _ = cKDTree(points).query(nodes, p=np.inf)
     return near.reshape([len(a) for a in axes])
@@ -180,13 +181,13 @@ def product_base(chip, kind, rows, p):
 
 
 def own_base(kind, rows, p):
-    """Of products that are our own rows, with the tiles that their kernels have."""
+    """The base of our own products, with the tiles of their kernels."""
     units, peak, rate, left, right, out = figures("h200", kind)
     return own_gemm_base(*rows.T, left, right, out, units, peak, rate, CHIPS["h200"][3] * 1e6, p)
 
 
-# Public products of these types begin with the left factor in 16 bits: to look for its largest, to scale it and to cast it takes
-# so many us, and us for a million numbers.
+# Public products of these types start with the left factor in 16 bits: finding its maximum, scaling and casting take
+# this many us, and us per million numbers.
 QUANTISED = ("fp8", "fp8_block", "nvfp4")
 QUANTISE_START, QUANTISE_LOW, QUANTISE_HIGH = [8.0, 1.5], [0.05, 0.001], [40.0, 20.0]
 
@@ -218,7 +219,7 @@ def fit_public_products(table, chip, only=()):
         p = fit_constants(lambda q, i: public_base(chip, kind, all_rows[i], q), start, least, most, log_time)
         left_over = log_time - np.log(public_base(chip, kind, all_rows, p))
         points = np.log2(rows[:, :3])
-        # Whole columns of n, then of k, then of m are left out: what lies between must be interpolated.
+        # Whole columns of n, then of k, then of m are left out, and must be interpolated.
         miss = []
         for j in (1, 2, 0):
             values = np.unique(points[:, j])[1:-1]
@@ -244,7 +245,7 @@ def prior_of(table, chip, kind):
 
 
 def fit_variants(points, variant, y, weight, train, stiff=(1.0, 3.0), ridge=0.05):
-    """Shared by all variants, then what each adds; one grid for each variant."""
+    """A shared part for all variants, then the cost added by each; one grid per variant."""
     shared = smooth_grid(COARSE, points[train], y[train], weight[train], [stiff[0]] * 3, 1e-3)
     base = interpolate(COARSE, shared, points)
     grids = {}
@@ -260,7 +261,8 @@ def fit_variants(points, variant, y, weight, train, stiff=(1.0, 3.0), ridge=0.05
 
 def fit_scattered(table, chip, key, what, function, start, low, high, points, log_time, families, weight, axes, stiff, ridge=0.02, step=None,
                   fitted=None):
-    """A class from rows here and there: constants, a smooth grid, folds by family.  Returns rows predicted when left out."""
+    """Fits a class to scattered rows: constants, a smooth grid, folds by family.  Returns the predictions of left-out
+    rows."""
     fold = folds_of(families)
     predicted = np.full(len(log_time), np.nan)
     usable = np.isfinite(log_time)
@@ -315,7 +317,7 @@ def fit_our_products(table, only_aligned=False):
     weight = np.where(step, 8.0, 1.0)
 
     def left_out(log_time, usable, prior):
-        """What rows miss by of what those of other folds say; prior: from rows that are not left out."""
+        """The errors of rows predicted from the other folds; prior: from rows that are never left out."""
         predicted = np.full(len(log_time), np.nan)
         for number in range(FOLDS):
             train = usable & (fold != number)
@@ -332,8 +334,9 @@ def fit_our_products(table, only_aligned=False):
     def mean_base(p):
         return 0.5 * (np.log(own_base("bf16", sizes, p)) + prior(sizes))
 
-    # They have a base of their own beside the public products, which are another library's choice of kernels: the mean of both
-    # misses least at the 90th percentile (warm: public 15.4, own 14.6, mean 13.7 %; cold: 16.5, 15.6, 15.0 %).
+    # They have their own base in addition to that of the public products, whose kernels another library chose: the mean
+    # of both has the smallest error at the 90th percentile (warm: public 15.4, own 14.6, mean 13.7 %; cold: 16.5, 15.6,
+    # 15.0 %).
     names = {v: "/".join(filter(None, k)) for k, v in VARIANTS.items()}
     for is_cold, log_time in ((False, np.log(warm)), (True, np.log(cold))):
         usable = aligned & np.isfinite(log_time)
@@ -353,7 +356,7 @@ def fit_our_products(table, only_aligned=False):
             table.add(("h200", GEMM_OWN, "bf16", (OWN_COLD if is_cold else OWN_ALIGNED) + int(v)), p, COARSE, grid, *bounds, int(rows_of.sum()), far)
     if only_aligned:
         return
-    # Other chips take what variants, and cold caches, add to the public products.
+    # Other chips use the cost of variants and of cold caches relative to the public products.
     for group, log_time in ((GEMM_VARIANT, np.log(warm)), (GEMM_COLD, np.log(cold))):
         usable = aligned & np.isfinite(log_time)
         far = distance(COARSE, points[usable])
@@ -361,7 +364,7 @@ def fit_our_products(table, only_aligned=False):
         for v, grid in fit_variants(points, variant, np.nan_to_num(log_time - prior(sizes)), weight, usable).items():
             rows_of = usable & (variant == v)
             table.add(("h200", group, "bf16", int(v)), [], COARSE, grid, *interval(miss[rows_of]), int(rows_of.sum()), far)
-    # unaligned: a base of their own for rows of odd and of even numbers of elements
+    # unaligned: separate bases for rows of odd and of even numbers of elements
     even = np.array([atlas_rows.alignment(r) > 1 for r in bf16])
     for number, some, us in ((0, ~even, warm), (1, ~even, cold), (2, even, warm), (3, even, cold)):
         odd = ~aligned & np.isfinite(us) & some
@@ -384,7 +387,7 @@ def fit_our_products(table, only_aligned=False):
 def fit_our_type(table, kind, rows):
     some = [r for r in rows if r["type"] == kind and not r["batched"] and np.isfinite(r["warm"])]
     s = np.array([[r["batch"], r["m"], r["n"], r["k"]] for r in some], float)
-    # the public products in 8 bits include quantising; ours do not
+    # the public 8-bit products include quantization; ours do not
     is_own = kind == "fp8"
     fit_scattered(table, "h200", ("h200", GEMM_OWN if is_own else GEMM, kind, 0), "products",
                   lambda p, i: own_base(kind, s[i], p) if is_own else product_base("h200", kind, s[i], p),
@@ -426,7 +429,7 @@ def fit_memory(table):
             if by_rows:
                 points = np.column_stack([np.log2(m), np.log2(n)])
                 axes = [axis_over(points[:, 0], 2.0), axis_over(points[:, 1])]
-                if "softmax" in name or "entropy" in name:  # another kernel above 1,024 columns
+                if "softmax" in name or "entropy" in name:  # a different kernel above 1,024 columns
                     axes[1] = np.sort(np.append(axis_over(points[:, 1], 0.5), 10.01))
             elif variant in (24, 25, 26):
                 points = np.log2(m)[:, None]
@@ -473,7 +476,7 @@ def fit_attention(table, chip):
                       ATTENTION_HIGH, points, np.log(some[:, 6]), some[:, 7], np.ones(len(some)), axes, [0.02, 0.02, 0.1, 0.5], 1e-3)
 
 
-# Shared keys come out of a cache where every head reads them.
+# Shared keys are read from a cache if every head reads them.
 MIXED_HIGH = [60, 6.0, 1.5, 30, 4096.0]
 
 
@@ -595,7 +598,7 @@ def fit_experts(table, chip):
             continue
         times, _, weight_bytes = TYPES[kind]
         points = np.column_stack([np.log2(rows[:, 0] / np.minimum(rows[:, 0], rows[:, 1])), np.log2(rows[:, 1]), np.log2(rows[:, 2]), np.log2(rows[:, 3])])
-        # one coordinate more would be the rows below one an expert; the base has it
+        # rows below one per expert would be another coordinate; the base includes it
         points[:, 0] += np.where(rows[:, 0] < rows[:, 1], np.log2(rows[:, 0] / rows[:, 1]), 0)
         axes = [axis_over(points[:, 0]), axis_over(points[:, 1]), axis_over(points[:, 2], 0.5), axis_over(points[:, 3])]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that memory holds up: our rows, each with the class it belongs to, its sizes and its bytes.
+"""Memory-bound kernels: our rows, each with its class, sizes and bytes.
 
-A row is a dict: group, variant, type, m, n (rows and width, or elements and 1), bytes, elements, warm, cold, family, step; of passes that work
-an index out for each element also dims, turned and cast (layout_of)."""
+A row is a dict: group, variant, type, m, n (rows and width, or elements and 1), bytes, elements, warm, cold, family,
+step; for passes that compute an index per element also dims, turned and cast (layout_of)."""
 
 import numpy as np
 
@@ -38,7 +38,7 @@ ISOLATED_BYTES = {"add": ("elementwise", 3), "add_": ("elementwise", 3), "neg": 
 
 def by_rows(name, kind, m, n, warm, cold, family, step, extra=0.0):
     if n * SIZE[kind] % 16 and name + " odd" in BY_ROWS:
-        name += " odd"  # rows do not begin at whole lines of 16 bytes
+        name += " odd"  # rows do not start at multiples of 16 bytes
     number, operands = BY_ROWS[name]
     return {"group": ROWS, "variant": number, "name": name, "type": kind, "m": float(m), "n": float(n), "bytes": m * n * SIZE[kind] * operands + extra,
             "elements": float(m * n), "warm": warm, "cold": cold, "family": family, "step": step}
@@ -108,7 +108,7 @@ def isolated():
 
 
 def order_of(shape, stride):
-    """dense (in order), turned (dense in another order), broadcast, or sliced"""
+    """The order of elements: dense (in order), turned (dense in another order), broadcast, or sliced"""
     sides = [(s, x) for s, x in zip(shape, stride) if s != 1]
     if any(x == 0 for _, x in sides):
         return "broadcast"
@@ -122,9 +122,10 @@ def order_of(shape, stride):
 
 
 def layout_of(tensors, in_place):
-    """What one element costs when its place is worked out for every operand: dimensions that are left when neighbours which lie behind
-    each other in all operands are one; whether the elements of an operand lie apart along the first of them; whether types differ.
-    tensors: (shape, strides, type); in_place: the first is the result, else it is laid out as the largest."""
+    """What determines the cost of an element whose address is computed for every operand: the dimensions left after
+    merging those that are contiguous in all operands; whether the elements of an operand are apart along the first of
+    them; whether types differ.  tensors: (shape, strides, type); in_place: the first is the result, else the result has
+    the layout of the largest."""
     rank = max(len(s) for s, _, _ in tensors)
     padded = [([1] * (rank - len(s)) + list(s), [0] * (rank - len(s)) + list(x)) for s, x, _ in tensors]
     shape = [max(s[d] for s, _ in padded) for d in range(rank)]
@@ -256,7 +257,8 @@ def in_steps():
 
 
 def gated_in_steps():
-    """SiLU of one half of a product's columns, times the other half: two operators that a gated layer always has together."""
+    """SiLU of one half of a product's columns, times the other half: two operators that always occur together in a
+    gated layer."""
     out, halves = [], {}
     for r in atlas_rows.operators():
         if r["op"] not in ("silu", "mul") or r["types"][0] != "BFloat16":

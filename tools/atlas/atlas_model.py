@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shape of times: the base of each kind, as src/models/compute/atlas/atlas_base.c has it, and smooth grids.
+"""The form of kernel times: the base of each kind, as in src/models/compute/atlas/atlas_base.c, and smooth grids.
 
 Needs numpy and scipy; for maintainers only, the build does not run it."""
 
@@ -34,7 +34,7 @@ GEMM_HIGH = [12, 3.0, 12, 40.0, 60.0, 12] + [1.25] * 8
 
 
 def soft_max(a, b):
-    """Near the larger of the two; a fourth root, so that C needs square roots only."""
+    """A smooth maximum; a fourth root, so that C needs only square roots."""
     return np.sqrt(np.sqrt(a**4 + b**4))
 
 
@@ -57,20 +57,20 @@ def gemm_base(batch, m, n, k, left, right, out, units, peak, rate, p):
 
 
 def through_cache(total, rate, cache, part, more):
-    """Of bytes that lie in the cache up to its size, and beyond it in memory."""
+    """The time of bytes of which the cache holds as many as fit, and memory the rest."""
     share = total / (0.7 * cache)
     return total / (rate * (part + more / (1 + share * share)))
 
 
-# Tiles as the names of cuBLAS's and cuDNN's kernels on Hopper have them; what one takes follows from three constants.
+# Tiles from the names of cuBLAS's and cuDNN's kernels on Hopper; the time of a tile follows from three constants.
 OWN_TILES = ((256, 128), (128, 256), (320, 128), (128, 320), (192, 192), (192, 128), (128, 192), (128, 128), (128, 64), (64, 128), (64, 64),
              (64, 32), (32, 64), (64, 16), (16, 64), (64, 8), (8, 64))
 CONV_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (256, 64), (64, 64), (64, 32), (32, 64))
 
 
 def tiles_us(batch, m, n, k, left, right, units, peak, rate, tiles, p):
-    """p: us per tile, us to split, ns per 64 of k, efficiency of the arithmetic, GB/s that a unit loads factors at.  Arithmetic is done on 64
-    rows or columns at least."""
+    """p: us per tile, us to split, ns per 64 of k, arithmetic efficiency, GB/s at which a unit loads factors.
+    Arithmetic covers at least 64 rows or columns."""
     best = np.full(np.shape(m), 1e30)
     for tm, tn in tiles:
         count = batch * np.ceil(m / tm) * np.ceil(n / tn)
@@ -90,7 +90,8 @@ OWN_HIGH = [12, 1.5, 12, 3.0, 40.0, 60.0, 60.0, 1.25, 1e4]
 
 
 def own_gemm_base(batch, m, n, k, left, right, out, units, peak, rate, cache, p):
-    """p: launch us, part of the memory's rate, its latency us, more of the rate while the cache holds all, then as tiles_us has it."""
+    """p: launch us, fraction of the memory rate, its latency us, additional rate while the cache holds all, then as in
+    tiles_us."""
     total = batch * (left * m * k + right * n * k + out * m * n)
     memory = through_cache(total, rate, cache, p[1], p[3]) + p[2]
     return p[0] + soft_max(tiles_us(batch, m, n, k, left, right, units, peak, rate, OWN_TILES, p[4:]), memory)
@@ -102,9 +103,9 @@ CONV_HIGH = [30, 1.5, 12, 3.0] + [40.0, 60.0, 60.0, 1.25, 1e4] + [10.0, 10.0, 20
 
 
 def conv_base(batch, inner, outer, side, window, stride, groups, backward, units, peak, rate, cache, p):
-    """Products of pixels by the channels of a window, in which an image is read once, not once for each place of the window; backward one
-    for the weights and one for the input, which has as much to do as forward, whatever the stride.  p: as of own_gemm_base, then how many
-    times as long arithmetic takes with a window, with a stride, and with a stride and no window."""
+    """Products of pixels by the channels of a window, in which an image is read once, not once per position of the
+    window; backward one for the weights and one for the input, with as much work as forward for any stride.  p: as in
+    own_gemm_base, then the factors on arithmetic time with a window, with a stride, and with a stride but no window."""
     inner, outer, places = inner / groups, outer / groups, window**2
     pixels, whole = batch * np.ceil(side / stride) ** 2, batch * side**2
     times = np.where(window > 1, p[9], 1) * np.where(stride > 1, p[10], 1) * np.where((stride > 1) & (window == 1), p[11], 1)
@@ -123,7 +124,7 @@ def conv_base(batch, inner, outer, side, window, stride, groups, backward, units
 
 
 def fit_constants(function, start, low, high, log_time, weight=None, most=4000, seed=1):
-    """function(p, rows) -> us of the chosen rows; returns the constants."""
+    """function(p, rows) -> us of the selected rows; returns the constants."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(log_time))[:most]
     start, low, high = (np.log(np.asarray(x, float)) for x in (start, low, high))
@@ -141,8 +142,8 @@ MEMORY_HIGH = [60, 1.0, 3.0, 2000, 400]
 
 
 def memory_base(total, elements, rows, width, units, rate, cache, p):
-    """p: launch us, part of the memory's rate, more of it while the cache holds all, us per million elements, ns per element
-    of a row that one block walks along.  total, cache: bytes."""
+    """p: launch us, fraction of the memory rate, additional rate while the cache holds all, us per million elements, ns
+    per element of a row that one block processes.  total, cache: bytes."""
     memory = through_cache(total, rate, cache, p[1], p[2])
     walk = np.ceil(rows / (4 * units)) * width * p[4] * 1e-3
     return p[0] + soft_max(soft_max(memory, elements * p[3] * 1e-6), walk)
@@ -154,8 +155,8 @@ PASS_HIGH = [60, 1.0, 3.0, 2000, 100, 100, 100]
 
 
 def pass_base(total, elements, dims, turned, cast, rate, cache, p):
-    """p: as of memory_base, but us per million elements for each dimension beyond the first, where elements of an operand lie apart,
-    and where types differ."""
+    """p: as in memory_base, but us per million elements for each dimension beyond the first, for operands with strided
+    elements, and for differing types."""
     each = p[3] + p[4] * (dims - 1) + p[5] * turned + p[6] * cast
     return p[0] + soft_max(through_cache(total, rate, cache, p[1], p[2]), elements * each * 1e-6)
 
@@ -166,8 +167,8 @@ ATTENTION_HIGH = [60, 1.5, 60, 10, 1.2]
 
 
 def attention_base(batch, heads, group, head, q, kv, causal, backward, units, peak, rate, p):
-    """Blocks of 128 queries.  p: launch us, part of the memory's rate, us per block, of a block for the last wave,
-    efficiency."""
+    """Blocks of 128 queries.  p: launch us, fraction of the memory rate, us per block, fraction of a block for the last
+    wave, efficiency."""
     pairs = np.where(causal > 0, np.where(kv >= q, q * (kv - q) + q * (q + 1) / 2, kv * (kv + 1) / 2), q * kv)
     times = np.where(backward > 0, 2.5, 1.0)
     flops = 4 * batch * heads * pairs * head * times
@@ -186,8 +187,9 @@ OWN_ATTENTION_HIGH = [60, 1.5, 60, 10, 1.5, 2000]
 
 
 def own_attention_base(batch, heads, group, head, q, kv, causal, backward, units, peak, rate, p):
-    """Blocks of 128 queries (backward 64) go along tiles of 128 keys; heads are filled up to whole 64.  p: launch us, part of the memory's
-    rate, us per block, of a block for the last wave, efficiency, ns per tile."""
+    """Blocks of 128 queries (backward 64) iterate over tiles of 128 keys; heads are padded to multiples of 64.  p:
+    launch us, fraction of the memory rate, us per block, fraction of a block for the last wave, efficiency, ns per
+    tile."""
     times, side = np.where(backward > 0, 2.5, 1.0), np.where(backward > 0, 64.0, 128.0)
     rows, columns = np.ceil(q / side), np.ceil(kv / 128)
     before = np.maximum(kv - q, 0) / 128
@@ -205,7 +207,7 @@ DECODE_HIGH = [60, 1.5, 1.5, 30, 4096.0]
 
 
 def decode_base(batch, heads, group, head, kv, units, peak, rate, p):
-    """p: launch us, part of the memory's rate, efficiency, us when keys are split, keys that one block takes at least."""
+    """p: launch us, fraction of the memory rate, efficiency, us if keys are split, minimum number of keys per block."""
     kv_heads = heads / group
     blocks = batch * kv_heads
     parts = np.clip(np.minimum(units / blocks, kv / p[4]), 1, None)
@@ -223,7 +225,7 @@ EXPERTS_HIGH = [200, 1.3, 4.0, 1.1, 1.1, 1.1, 1.1]
 
 
 def experts_base(rows, experts, width, inner, weight_bytes, peak, rate, p):
-    """A gated layer.  p: launch us, part of the memory's rate for weights, for activations, efficiencies of tiles."""
+    """A gated layer.  p: launch us, fraction of the memory rate for weights, for activations, efficiencies of tiles."""
     used = np.minimum(rows, experts)
     each = rows / used
     weights = 3 * used * width * inner * weight_bytes / (rate * p[1])
@@ -241,8 +243,8 @@ OPTIMIZER_HIGH = [60, 1.0, 200.0, 400.0]
 
 
 def optimizer_base(total, parameters, tensors, rate, p):
-    """Blocks of 65,536 parameters, at most 320 in a launch.  p: launch us, part of the memory's rate, us of one block,
-    tensors in a launch."""
+    """Blocks of 65,536 parameters, at most 320 per launch.  p: launch us, fraction of the memory rate, us per block,
+    tensors per launch."""
     each = parameters / tensors
     blocks = tensors * np.ceil(each / 65536)
     launches = np.maximum(np.ceil(blocks / 320), tensors / p[3])
@@ -254,7 +256,7 @@ def optimizer_base(total, parameters, tensors, rate, p):
 
 
 def place(axis, x):
-    """Cell and fraction on an axis of ascending values; held at the ends."""
+    """Cell and fraction on an axis of ascending values; clamped at the ends."""
     x = np.clip(x, axis[0], axis[-1])
     if len(axis) == 1:
         return np.zeros(len(x), int), np.zeros(len(x))
@@ -287,8 +289,8 @@ def interpolate(axes, values, points):
 
 
 def smooth_grid(axes, points, values, weights, stiff, ridge):
-    """Node values whose multilinear interpolation is near the values: second differences along each axis are held
-    small (stiff, one number for each axis), and all values near 0 (ridge)."""
+    """Node values whose multilinear interpolation approximates the values, with penalties on second differences along
+    each axis (stiff, one number per axis) and on magnitude (ridge)."""
     n = int(np.prod([len(a) for a in axes]))
     rows = len(points)
     matrix = sp.csr_matrix((rows, n))
@@ -318,7 +320,7 @@ def smooth_grid(axes, points, values, weights, stiff, ridge):
 
 
 def fill_holes(values):
-    """Nodes without a value get the mean of their neighbours, round by round."""
+    """Nodes without a value get the mean of their neighbours, iteratively."""
     values = values.copy()
     while np.isnan(values).any():
         total, count = np.zeros_like(values), np.zeros_like(values)

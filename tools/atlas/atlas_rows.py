@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of truth/kernels, as kernels: readers of the compact tables."""
+"""Readers of the compact tables of truth/kernels."""
 
 import csv
 import fnmatch
@@ -9,10 +9,10 @@ import subprocess
 
 import numpy as np
 
-# From the end of a kernel to the start of the next in a replayed graph: kernels of profiled steps do not have it,
-# those timed in graphs do.  (Steps as graphs less the sum of their kernels, by kernel: 0.27 to 0.49 us.)
+# The gap between two kernels of a replayed graph: times of kernels in graphs include it, those in profiled steps do
+# not.  (Steps as graphs minus the sum of their kernels, per kernel: 0.27 to 0.49 us.)
 GAP_US = 0.42
-LEFT_OUT = []  # models whose steps are not used: to see what the rest says of them
+LEFT_OUT = []  # models whose steps are not used, to see how well the rest predicts them
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "truth" / "kernels"
 
 
@@ -24,9 +24,9 @@ def read(name):
     return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))
 
 
-# The same die, with more power: a product takes no longer there.  The public rows of the GB200 in bf16 beyond 2^40 FLOPs are 20 to 35 %
-# slower than the B200's, those of all other types and of the GB300 (beside the B300) 1 to 20 % quicker.  Where one is slower by more than
-# both scatter, the other's time is taken.
+# The same die with more power: a product cannot take longer there.  The public rows of the GB200 in bf16 beyond 2^40
+# FLOPs are 20 to 35 % slower than the B200's, those of all other types and of the GB300 (beside the B300) 1 to 20 %
+# quicker.  Where one is slower by more than the scatter of both, the other's time is used.
 SCATTER = 1.1
 WITH_MORE_POWER = {"gb200": "b200", "gb300": "b300"}
 
@@ -63,15 +63,16 @@ def kernels():
 
 
 def reads_cold_weights(shapes, op):
-    """The rule of llm_kernels.c: weights of a product with few rows are out of the cache when their layer comes again."""
+    """The rule of llm_kernels.c: the weights of a product with few rows have left the cache by the time their layer
+    runs again."""
     first = 1 if op == "addmm" else 0
     m, k, n = shapes[first][-2], shapes[first][-1], shapes[first + 1][-1]
     return n > 4 * m and n * k * 2 < 64 << 20
 
 
 def operators():
-    """Operators inside steps, passes and prompts: dicts with op, shapes, types, strides, us, model.  What finds its weights or
-    keys out of the cache has a time with cold caches, all others a warm one."""
+    """Operators inside steps, passes and prompts: dicts with op, shapes, types, strides, us, model.  Operators whose
+    weights or keys are not cached have a cold time, all others a warm one."""
     out = []
     for row in read("h200_operators") + read("h200_passes"):
         if any(fnmatch.fnmatch(row["model"], pattern) for pattern in LEFT_OUT):
@@ -92,14 +93,14 @@ LAYOUTS = {"gemm": ("nt", ""), "gemm_nn": ("nn", ""), "gemm_tn": ("tn", ""), "li
 
 
 def products():
-    """Products of both: batch, m, n, k, layout, form, type, warm, cold, family, step."""
+    """Products from both sources: batch, m, n, k, layout, form, type, warm, cold, family, step."""
     out = []
     for row in kernels():
         if row["op"] in LAYOUTS:
             layout, form = LAYOUTS[row["op"]]
             out.append({"batch": row.get("_b", 1), "m": row["_m"], "n": row["_n"], "k": row["_k"], "layout": layout, "form": form,
                         "batched": row["op"].startswith("bmm"), **{key: row[key] for key in ("type", "warm", "cold", "family", "step")}})
-    for row in read("h200_products"):  # 20 copies in a graph, after a rest
+    for row in read("h200_products"):  # 20 copies in a graph, after an idle period
         if row["type"] != "fp8":
             continue
         out.append({"batch": 1, "m": int(row["m"]), "n": int(row["n"]), "k": int(row["k"]), "layout": "nt", "form": "", "batched": False,
@@ -122,6 +123,6 @@ def products():
 
 
 def alignment(row):
-    """Elements that every row of every operand is a multiple of, at most 16."""
+    """The largest power of two, at most 16, that divides the row length of every operand."""
     sides = (row["m"], row["n"]) if row["layout"] == "tn" else (row["k"], row["n"])
     return min(min(16, side & -side) for side in sides)
