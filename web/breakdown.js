@@ -17,9 +17,9 @@ const SHARES = [
     {kind: 'collective', name: 'exposed communication', key: 'comm_exposed_ns', meaning: 'data could flow, and the rank did not compute'},
     {kind: 'memory', name: 'memory', key: 'memory_ns', meaning: 'loads, stores and copies that no compute overlaps'},
     {kind: 'host', name: 'host', key: 'host_ns', meaning: 'only the host works'},
-    {kind: 'waiting', name: 'waits for peers', key: 'waiting_ns', meaning: 'in a collective that other members have yet to call'},
-    {kind: 'bubble', name: 'pipeline bubble', key: 'bubble_ns', meaning: 'receives whose messages have not left, and nothing else'},
-    {kind: 'idle', name: 'idle', key: 'idle_ns', meaning: 'nothing is under way on the rank'},
+    {kind: 'waiting', name: 'waits for peers', key: 'waiting_ns', meaning: 'in a collective that not all members have entered'},
+    {kind: 'bubble', name: 'pipeline bubble', key: 'bubble_ns', meaning: 'waits only for messages that have not been sent'},
+    {kind: 'idle', name: 'idle', key: 'idle_ns', meaning: 'nothing is in progress on the rank'},
 ];
 
 /** @param {BreakdownRow} row @param {keyof BreakdownRow} key */

@@ -31,9 +31,9 @@ export function collectivesPanel(run) {
             show: (row) => el('span', {class: 'with-bar'}, smallBar((row.total_ns ?? 0) / longest, 'collective'), timeText(row.total_ns))},
         {title: 'Algorithm bw.', isNumber: true, key: (row) => row.algorithm_Bps, show: (row) => rateText(row.algorithm_Bps), meaning: 'algorithm bandwidth: size / time'},
         {title: 'Bus bw.', isNumber: true, key: (row) => row.bus_Bps, show: (row) => rateText(row.bus_Bps),
-            meaning: 'bus bandwidth: algorithm bandwidth times the fraction that must cross links, compare it with the speed of a link'},
-        {title: 'Exposed', isNumber: true, key: (row) => row.exposed_share, show: (row) => shareText(row.exposed_share), meaning: 'the share of its time in which the rank computed nothing'},
+            meaning: 'bus bandwidth: algorithm bandwidth times the fraction that must cross links; compare it with the link bandwidth'},
+        {title: 'Exposed', isNumber: true, key: (row) => row.exposed_share, show: (row) => shareText(row.exposed_share), meaning: 'the share of its time in which the rank did not compute'},
     ];
-    return panel('collectives', 'Collectives', `${countOf(rows.length, 'sort')} of collective operation, by type, group and size.`,
+    return panel('collectives', 'Collectives', `${countOf(rows.length, 'kind')} of collective operation, by type, group and size.`,
         sortableTable('Collective operations', columns, rows, {first: 20}));
 }

@@ -30,7 +30,7 @@ export function criticalPanel(run, jump) {
     const path = run.critical_path;
     const steps = listOf(path?.steps);
     if (!path || (steps.length === 0 && listOf(path.by_kind).length === 0)) {
-        return missingPanel('critical', 'Critical path', 'A timeline alone has no dependencies. They are known when traces are simulated for the report: orrery run --report, or orrery report TRACES.');
+        return missingPanel('critical', 'Critical path', 'A timeline has no dependencies. They are known when traces are simulated for the report: orrery run --report, or orrery report TRACES.');
     }
     const kinds = listOf(path.by_kind).filter((part) => part.ns > 0);
     const whole = isKnown(path.total_ns) && path.total_ns > 0 ? path.total_ns : Math.max(1, kinds.reduce((sum, part) => sum + part.ns, 0));
@@ -72,7 +72,7 @@ function partTable(parts, whole) {
         {title: 'Share', isNumber: true, key: (part) => part.ns, meaning: 'of the path',
             show: (part) => el('span', {class: 'with-bar'}, smallBar(part.ns / longest, part.kind), shareText(part.ns / whole))},
     ];
-    return sortableTable('What is on the critical path', columns, parts, {first: 8});
+    return sortableTable('The critical path by operation', columns, parts, {first: 8});
 }
 
 /** @param {PathStep[]} steps @param {number} whole @param {((step: PathStep) => void) | null} jump */

@@ -62,7 +62,7 @@ export function queuesPanel(run) {
     const worst = rows[0];
     const drawn = rows.filter(hasValues);
     const others = fabric.queues?.left_out ?? 0;
-    return panel('queues', 'Queues', `The longest, at ${worst.name}, held ${sizeText(worst.longest_queue_bytes)}. The longest of each stretch of time, at the ${countOf(rows.length, 'worst port')} of switches${others > 0 ? `; ${countText(others)} more had any` : ''}.`,
+    return panel('queues', 'Queues', `The longest, at ${worst.name}, held ${sizeText(worst.longest_queue_bytes)}. The longest in each interval, at the ${countOf(rows.length, 'worst port')} of switches${others > 0 ? `; ${countText(others)} more had any` : ''}.`,
         isKnown(fabric.column_ns) && drawn.length > 0 ? stepChart({
             what: 'Queues over time', column_ns: fabric.column_ns, end_ns: fabric.end_ns ?? 0, text: sizeText, isBytes: true,
             series: drawn.map((row) => ({name: row.name, values: listOf(row.values)})),
@@ -73,7 +73,7 @@ export function queuesPanel(run) {
 /** @type {Column<FabricLink>[]} */
 const PAUSE_COLUMNS = [
     {title: 'Pauses', isNumber: true, key: (row) => row.pauses, show: (row) => countText(row.pauses), meaning: 'PFC pause frames it received'},
-    {title: 'Paused', isNumber: true, key: (row) => row.paused_ns, show: (row) => timeText(row.paused_ns), meaning: 'Time in which it must not send some class'},
+    {title: 'Paused', isNumber: true, key: (row) => row.paused_ns, show: (row) => timeText(row.paused_ns), meaning: 'Time in which some class was paused'},
 ];
 
 /** @param {Run} run */

@@ -40,10 +40,10 @@ function figures(h, run) {
     if (isKnown(h.tokens_per_s)) list.push(figure('Throughput', `${roughText(Math.round(h.tokens_per_s))}\u00a0tokens/s`,
         isKnown(h.tokens_per_s_per_device) ? `${roughText(Math.round(h.tokens_per_s_per_device))} per device` : null, 'Tokens per second, over the whole job'));
     if (isKnown(h.first_token_ns)) list.push(figure('First token', timeText(h.first_token_ns), isKnown(h.first_token_max_ns) ? `${timeText(h.first_token_max_ns)} at most; ${countText(h.requests)} requests` : null,
-        `TTFT: from when a request came to its first token, mean: ${timeExact(h.first_token_ns)}`));
-    if (isKnown(h.next_token_ns)) list.push(figure('Next token', timeText(h.next_token_ns), null, `TPOT: from a token of a request to its next, mean: ${timeExact(h.next_token_ns)}`));
-    if (isKnown(h.tflops_per_device)) list.push(figure('Arithmetic', `${h.tflops_per_device.toPrecision(4)}\u00a0TFLOP/s`, 'per device', 'What the model needs, per second and device'));
-    if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), isKnown(h.peak_tflops) ? `of ${h.peak_tflops.toPrecision(4)} TFLOP/s${h.peak_of ? `: ${h.peak_of}` : ''}` : 'model FLOPs utilisation', 'The share of the peak arithmetic of all ranks that the model itself needed'));
+        `TTFT, from the arrival of a request to its first token, mean: ${timeExact(h.first_token_ns)}`));
+    if (isKnown(h.next_token_ns)) list.push(figure('Next token', timeText(h.next_token_ns), null, `TPOT, between two tokens of a request, mean: ${timeExact(h.next_token_ns)}`));
+    if (isKnown(h.tflops_per_device)) list.push(figure('Arithmetic', `${h.tflops_per_device.toPrecision(4)}\u00a0TFLOP/s`, 'per device', 'FLOPs of the model per second and device'));
+    if (isKnown(h.mfu)) list.push(figure('MFU', shareText(h.mfu), isKnown(h.peak_tflops) ? `of ${h.peak_tflops.toPrecision(4)} TFLOP/s${h.peak_of ? `: ${h.peak_of}` : ''}` : 'model FLOPs utilisation', 'FLOPs of the model, as a share of the peak of all ranks'));
     if (isKnown(h.exposed_comm_ns) || isKnown(h.exposed_comm_share)) {
         const share = isKnown(h.exposed_comm_share) ? shareText(h.exposed_comm_share) : null;
         const ns = isKnown(h.exposed_comm_ns) ? timeText(h.exposed_comm_ns) : null;
@@ -67,5 +67,5 @@ export function headlinePanel(run) {
     return el('section', {class: 'panel headline', id: 'headline', 'data-title': 'Summary', 'aria-label': 'Summary'},
         headline.sentence && el('p', {class: 'sentence'}, headline.sentence),
         list.length > 0 ? el('div', {class: 'figures'}, ...list)
-            : el('p', {class: 'hint'}, 'No figures are known of this run: it may not have finished.'));
+            : el('p', {class: 'hint'}, 'There are no figures: the run may not have finished.'));
 }

@@ -6,13 +6,13 @@ import {el} from './dom.js';
 /** @type {[string, [string[], string][]][]} */
 const HELP = [
     ['Everywhere', [
-        [['?'], 'this help'], [['/'], 'find spans by name; * stands for anything'], [['T'], 'colours: system, light, dark'],
-        [['J', 'K'], 'next and previous part of the page'], [['Esc'], 'close, clear'],
+        [['?'], 'this help'], [['/'], 'find spans by name; * matches anything'], [['T'], 'colours: system, light, dark'],
+        [['J', 'K'], 'next and previous panel'], [['Esc'], 'close, clear'],
     ]],
     ['Timeline', [
         [['W', '+'], 'zoom in'], [['S', '\u2212'], 'zoom out'], [['A', '\u2190'], 'move left (with Shift, far)'], [['D', '\u2192'], 'move right'],
-        [['\u2191', '\u2193'], 'scroll the ranks'], [['0'], 'the whole run'], [['F'], 'zoom to what is selected or measured'],
-        [['[', ']'], 'span before, after'], [['E'], 'open or close the rank of the selected span'], [['C'], 'open or close all ranks'], [['Enter'], 'in the search: next match; with Shift, the one before'],
+        [['\u2191', '\u2193'], 'scroll the ranks'], [['0'], 'the whole run'], [['F'], 'zoom to the selection or the measured range'],
+        [['[', ']'], 'span before, after'], [['E'], 'open or close the rank of the selected span'], [['C'], 'open or close all ranks'], [['Enter'], 'in the search: next match; with Shift, previous match'],
     ]],
     ['Mouse', [
         [['wheel'], 'zoom at the mouse; over the names: scroll'], [['drag'], 'move'], [['Shift', 'drag'], 'measure; also without Shift, on the ruler'],

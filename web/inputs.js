@@ -41,7 +41,7 @@ function commandLine(text) {
             await navigator.clipboard.writeText(text);
             button.textContent = 'Copied';
         } catch {
-            button.textContent = 'Please copy it by hand';
+            button.textContent = 'Please copy it manually';
         }
     }}, 'Copy');
     return el('div', {class: 'command'}, el('code', {}, text), button);

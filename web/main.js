@@ -26,7 +26,7 @@ import {whatIfPanel} from './whatif.js';
 function readDocument() {
     const doc = JSON.parse(byId('orrery-data').textContent ?? '');
     if (doc.format !== 1) throw new Error(`the format of the figures is ${doc.format}; this page reads format 1`);
-    if (!Array.isArray(doc.runs) || doc.runs.length === 0) throw new Error('the report holds no run');
+    if (!Array.isArray(doc.runs) || doc.runs.length === 0) throw new Error('the report has no runs');
     return doc;
 }
 

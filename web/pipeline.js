@@ -13,7 +13,7 @@ export function pipelinePanel(run) {
     if (stages.length === 0) return missingPanel('pipeline', 'Pipeline', 'No pipeline stages were found: groups of ranks that pass their work to the next.');
     const share = run.pipeline?.bubble_share;
     const whole = Math.max(1, ...stages.map((stage) => (stage.busy_ns ?? 0) + (stage.bubble_ns ?? 0)));
-    return panel('pipeline', 'Pipeline', isKnown(share) ? `For ${shareText(share)} of the time a stage neither works nor moves data: bubbles, waits for peers, idle.` : 'Time in which a stage waits for the others.',
+    return panel('pipeline', 'Pipeline', isKnown(share) ? `For ${shareText(share)} of the time a stage neither computes nor communicates: bubbles, waits for peers, idle.` : 'Time in which a stage waits for the others.',
         barLegend([{kind: 'compute', name: 'busy'}, {kind: 'idle', name: 'waits'}]),
         el('div', {class: 'groups'}, ...stages.map((stage) => el('div', {class: 'group'},
             el('div', {class: 'group-name'}, el('b', {}, stage.name), stage.ranks ? el('span', {class: 'faint'}, `ranks ${stage.ranks}`) : null),

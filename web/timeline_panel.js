@@ -307,6 +307,6 @@ export class TimelinePanel {
 /** @param {Run} run */
 export function missingTimeline(run) {
     return missingPanel('timeline', 'Timeline', run.kind === 'measured'
-        ? 'The file that was measured holds no spans.'
+        ? 'The measurement has no spans.'
         : 'No timeline was recorded in this run; only totals are known. orrery run --report records one.');
 }

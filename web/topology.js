@@ -178,7 +178,7 @@ export function topologyPanel(run) {
     const topology = run.topology ?? {};
     const dimensions = listOf(topology.dimensions);
     const links = listOf(topology.links);
-    if (dimensions.length === 0 && links.length === 0) return missingPanel('topology', 'Network', 'A timeline alone does not carry the network. It is known when traces are simulated for the report: orrery run --report, or orrery report TRACES.');
+    if (dimensions.length === 0 && links.length === 0) return missingPanel('topology', 'Network', 'A timeline does not contain the network. It is known when traces are simulated for the report: orrery run --report, or orrery report TRACES.');
     const left = isKnown(topology.links_left_out) && topology.links_left_out > 0 ? ` The ${countOf(topology.links_left_out, 'least used link')} are not shown.` : '';
     const readout = el('p', {class: 'hint readout'}, '\u00a0');
     const isFew = listOf(topology.nodes).length <= NODES_DRAWN && listOf(topology.nodes).length > 0 && links.length <= LINKS_DRAWN;

@@ -24,5 +24,5 @@ export function whatIfPanel(run) {
             show: (row) => el('span', {class: 'with-bar wide'}, smallBar(Math.max(0, row.gain_share ?? 0)), isKnown(row.gain_share) ? changeText(-row.gain_share) : changeText(null))},
         {title: 'How it was found', key: (row) => row.how, show: (row) => row.how ?? ''},
     ];
-    return panel('whatif', 'What if', best < 0.01 ? 'None of the changes tried makes the run shorter by more than 1 %.' : 'How the time would change if one thing were different; bars are shares of this run.', sortableTable('Variations', columns, rows));
+    return panel('whatif', 'What if', best < 0.01 ? 'None of the changes shortens the run by more than 1 %.' : 'The run time after one change each; bars are relative to this run.', sortableTable('Variations', columns, rows));
 }
