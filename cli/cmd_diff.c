@@ -49,11 +49,8 @@ static const cli_example examples[] = {
 static orr_code read_run(const cli_context *c, const char *path, orr_timeline **out, orr_error *err)
 {
     cli_run_kind kind;
-    orr_code code = cli_timeline_load(c, path, &kind, out, err);
-    if (code || kind != CLI_RUN_OTHER)
-        return code;
-    code = cli_timeline_refuse_set(path, err);
-    return code ? code : cli_timeline_load_events(path, out, err);
+    const orr_code code = cli_timeline_load(c, path, &kind, out, err);
+    return code || kind != CLI_RUN_OTHER ? code : cli_timeline_load_events(path, out, err);
 }
 
 static orr_code print(const cli_context *c, const orr_diff *d, orr_error *err)

@@ -134,7 +134,7 @@ static orr_code read_timeline(const cli_context *c, orr_timeline **out, orr_erro
     cli_run_kind kind;
     orr_code code = cli_timeline_load(c, path, &kind, out, err);
     if (!code && kind == CLI_RUN_OTHER) {
-        code = cli_timeline_refuse_set(path, err);
+        code = cli_timeline_refuse_traces(path, err);
         return code ? code : cli_timeline_load_log(c, path, out, err);
     }
     if (!code && kind == CLI_RUN_TIMED && cli_given(c, "frequency")) {

@@ -258,8 +258,8 @@ typedef enum cli_run_kind {
 /* The kind is detected from the content.  *out is NULL for CLI_RUN_OTHER. */
 orr_code cli_timeline_load(
     const cli_context *c, const char *path, cli_run_kind *kind, orr_timeline **out, orr_error *err);
-/* ORR_EINPUT for a set of traces (.orr), with advice; other files pass. */
-orr_code cli_timeline_refuse_set(const char *path, orr_error *err);
+/* ORR_EINPUT for traces, with advice; other files pass. */
+orr_code cli_timeline_refuse_traces(const char *path, orr_error *err);
 /* The same for a file known to be a log, or trace events. */
 orr_code cli_timeline_load_log(const cli_context *c,
                                const char *path,

@@ -126,26 +126,23 @@ static orr_code read_folder(const char *folder, const names *n, orr_timeline **o
 
 /* ---- detecting the kind ---- */
 
-orr_code cli_timeline_refuse_set(const char *path, orr_error *err)
+orr_code cli_timeline_refuse_traces(const char *path, orr_error *err)
 {
-    const orr_where w = orr_where_byte(path, ORR_NO_BYTE);
-    return starts_with(path, "\x89"
-                             "ORR")
+    const orr_where w = orr_where_line(path, 0, 0);
+    struct stat s;
+    const bool is_there = stat(path, &s) == 0 && S_ISREG(s.st_mode);
+    const bool is_named = orr_has_suffix(path, ".orr") || orr_has_suffix(path, ".et");
+    return is_there && (is_named || starts_with(path, "\x89"
+                                                      "ORR"))
                ? orr_fail(err, ORR_EINPUT, &w,
-                          "these are traces, not a timeline; 'orrery run --timeline' makes one")
+                          "traces, not a timeline of a run: 'orrery run --timeline FILE' makes one")
                : ORR_OK;
 }
 
 orr_code cli_timeline_load_events(const char *path, orr_timeline **out, orr_error *err)
 {
-    struct stat s;
-    const bool is_there = stat(path, &s) == 0 && S_ISREG(s.st_mode);
-    if (is_there && (orr_has_suffix(path, ".orr") || orr_has_suffix(path, ".et"))) {
-        const orr_where at = orr_where_line(path, 0, 0);
-        return orr_fail(err, ORR_EINPUT, &at,
-                        "traces, not a timeline of a run: 'orrery run --timeline FILE' makes one");
-    }
-    return orr_chrome_trace_read(&path, 1, NULL, out, err);
+    const orr_code code = cli_timeline_refuse_traces(path, err);
+    return code ? code : orr_chrome_trace_read(&path, 1, NULL, out, err);
 }
 
 static orr_code load_folder(const char *path,
