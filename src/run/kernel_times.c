@@ -56,7 +56,7 @@ typedef struct timing {
     const work_peaks *peaks; /* replace the chip's own; NULL: the chip itself */
     double memory;           /* speed factor of its memory */
     double deviations;       /* of the job's slowest device from the mean one */
-    double link_GBps;        /* for communication that blocks the device; 0: not known */
+    double rank_GBps;        /* for communication that blocks the device; 0: not known */
     orr_intern *texts;
     kernel_row *rows; /* by text */
     size_t row_room, row_count;
@@ -240,7 +240,7 @@ static double communication_us(const timing *t, uint32_t p)
     const uint32_t node = t->g->node[p];
     const double times = c->comm_type && c->comm_type[node] == ORR_COLL_ALL_TO_ALL ? 1e-3 : 2e-3;
     const double bytes = c->comm_size ? (double)c->comm_size[node] : 0;
-    return 15 + (t->link_GBps > 0 ? times * bytes / t->link_GBps : 0);
+    return 15 + (t->rank_GBps > 0 ? times * bytes / t->rank_GBps : 0);
 }
 
 /* Rough estimate of the device's wait for communication. */
@@ -454,7 +454,7 @@ orr_code work_graph_time(work_graph *g,
                          const orr_software *software,
                          const work_peaks *peaks,
                          double memory,
-                         double link_GBps,
+                         double rank_GBps,
                          uint32_t ranks,
                          uint32_t *timed,
                          orr_error *err)
@@ -465,7 +465,7 @@ orr_code work_graph_time(work_graph *g,
                 .peaks = peaks,
                 .memory = memory > 0 ? memory : 1,
                 .deviations = orr_highest_of(ranks),
-                .link_GBps = link_GBps,
+                .rank_GBps = rank_GBps,
                 .texts = orr_intern_create()};
     const orr_software *const made_with = software_of(g->t);
     t.software = software ? software : made_with;

@@ -298,17 +298,31 @@ static void find_like_chip(orr_sim *s)
     }
 }
 
+/* GiB/s that a rank sends in the first dimension, over all its links there: those of a mesh work at
+ * the same time, and so do both directions of a ring.  0: not known. */
+static double rank_rate(const orr_net_config *n)
+{
+    double links = 1;
+    if (!n->dims)
+        return 0;
+    if (n->shape[0] == ORR_NET_FULLY_CONNECTED && n->npus[0] > 1)
+        links = n->npus[0] - 1;
+    else if (n->shape[0] == ORR_NET_RING && n->npus[0] > 2)
+        links = 2;
+    return links * n->bandwidth[0];
+}
+
 static orr_code time_graphs(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     uint32_t timed = 0;
     const work_peaks peaks = {s->system.peak_perf, s->system.local_mem_bw};
-    const double link = s->net_config.dims ? s->net_config.bandwidth[0] : 0;
+    const double rate = rank_rate(&s->net_config);
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
             code = work_graph_time(
                 &s->graphs[k], s->like_chip ? s->like_chip : s->opt.chip, s->opt.software,
-                s->like_chip ? &peaks : NULL, s->opt.change.memory, link,
+                s->like_chip ? &peaks : NULL, s->opt.change.memory, rate,
                 orr__set_job_ranks(s->set, orr_set_class_first(s->set, k)), &timed, err);
     if (!code && !timed && s->opt.chip && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,

@@ -75,7 +75,7 @@ orr_code work_graph_time(work_graph *g,
                          const struct orr_software *software,
                          const work_peaks *peaks,
                          double memory,
-                         double link_GBps,
+                         double rank_GBps,
                          uint32_t ranks,
                          uint32_t *timed,
                          orr_error *err);
