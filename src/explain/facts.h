@@ -151,6 +151,7 @@ typedef struct orr__interval {
      * comparisons. */
     uint64_t own_low_ns, own_high_ns;
     double guessed;           /* share of compute: kernels unlike any measured one */
+    double host;              /* share of compute: the device waits for the host */
     const char *guessed_most; /* the one with the longest total time; NULL: none */
 } orr__interval;
 

@@ -621,6 +621,7 @@ void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
     out->own_low_ns = (uint64_t)(end - least > own_low ? end - own_low : least);
     out->own_high_ns = (uint64_t)(end + own_high);
     out->guessed = most->guessed_us / most->us;
+    out->host = most->host_share;
     if (most->guessed[0] && out->guessed > 0.05)
         out->guessed_most = most->guessed;
 }

@@ -209,8 +209,9 @@ typedef struct walk_state {
     double picked;       /* us: when the router was done, whose token counts the host reads */
     double slow;         /* highest clock over the current clock */
     double flops;
-    double waits; /* us the device waits for the host */
-    double speed; /* slowdown of the host */
+    double waits;   /* us the device waits for the host */
+    double compute; /* us of all kernels, with those waits */
+    double speed;   /* slowdown of the host */
 } walk_state;
 
 static double row_us(const timing *t, const walk_state *w, uint32_t row)
@@ -324,7 +325,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
 {
     const work_graph *g = t->g;
     orr_str batch = {"", 0};
-    w->device = w->host = w->flops = w->waits = w->beside = w->picked = 0;
+    w->device = w->host = w->flops = w->waits = w->beside = w->picked = w->compute = 0;
     if (t->ready)
         memset(t->ready, 0, g->count * sizeof *t->ready);
     for (uint32_t p = 0; p < g->count; p++) {
@@ -351,6 +352,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         const double wait = w->host - host_us * 0.5 - w->device;
         const double whole = (wait > 0 ? wait : 0) + us;
         w->device += whole;
+        w->compute += whole;
         w->waits += wait > 0 ? wait : 0;
         w->flops += r->flops;
         make_ready(t, p, w->device);
@@ -381,7 +383,9 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
     for (uint32_t p = 0; p < t->g->count; p++)
         if (t->row_of[p] != NO_ROW)
             t->rows[t->row_of[p]].uses++;
-    *out = (work_spread){.us = w->device, .has_experts = t->has_experts};
+    *out = (work_spread){.us = w->device,
+                         .host_share = w->compute > 0 ? w->waits / w->compute : 0,
+                         .has_experts = t->has_experts};
     for (uint32_t i = 0; i < t->row_count; i++) {
         const kernel_row *r = &t->rows[i];
         /* Uses of one row have the same error, so they add up before squaring; rows are

@@ -32,6 +32,7 @@ typedef struct work_group_table work_group_table;
 typedef struct work_spread {
     double us;              /* of all computations, including waits for the host */
     double low_us, high_us; /* possible deviation downwards and upwards */
+    double host_share;      /* of the computations: the device waits for the host */
     double guessed_us;      /* of kernels unlike any measured one */
     double guessed_most_us; /* of the one with the largest total time */
     char guessed[120];      /* which; "": there is none */

@@ -72,7 +72,8 @@ static void put_head(writer *w, const orr__run_facts *f, const orr__provenance *
         orr_json_u64(w, f->interval.high_ns);
         orr_json_end_array(w);
         orr_json_put_fields(w, ORR_D("guessed_share", f->interval.guessed),
-                            ORR_T("guessed_most", f->interval.guessed_most));
+                            ORR_T("guessed_most", f->interval.guessed_most),
+                            ORR_D("host_wait_share", f->interval.host));
     }
     orr_json_put_fields(w, ORR_U("ranks", f->ranks), ORR_U("ranks_distinct", f->classes),
                         ORR_U("ranks_simulated", f->simulated));
@@ -616,6 +617,17 @@ static void print_interval(const orr__run_facts *f, const char *value, double pa
     orr_buf_print(b, " (%.*f-%.*f)", digits, (double)f->interval.low_ns / scale, digits, high);
 }
 
+/* Waits of the device for the host that are worth a line, as a share of compute. */
+#define HOST_SHOWN 0.1
+
+/* Waits for the host are a part of compute, as a chip twice as fast would not shorten them. */
+static void print_host(const orr__run_facts *f, orr_buf *b)
+{
+    if (f->interval.host >= HOST_SHOWN)
+        orr_buf_print(b, "%.0f %% of compute time the device waits for the host to issue kernels\n",
+                      100 * f->interval.host);
+}
+
 static void print_guessed(const orr__run_facts *f, orr_buf *b)
 {
     if (f->interval.guessed_most)
@@ -1092,6 +1104,7 @@ static void print_all(const orr__run_facts *f, orr_buf *b)
     print_head(f, b);
     print_throughput(f, b);
     print_serving(f, b);
+    print_host(f, b);
     print_guessed(f, b);
     print_jobs(f, b);
     print_ranks(f, b);
