@@ -293,8 +293,18 @@ static orr_code export(const cli_context *c, const char *name, orr_error *err)
     if (code)
         return code;
     snprintf(path, sizeof path, "%s/links.yml", folder);
+    const bool has_links = stat(path, &links) == 0;
+    if (cli_flag(c, "json")) {
+        cli_json j;
+        orr_json_writer *w = cli_json_open(&j, "orrery-machine-files");
+        orr_json_put_fields(w, ORR_T("folder", folder), ORR_T("system", "system.json"),
+                            ORR_T("network", "network.yml"), ORR_T("memory", "memory.json"),
+                            ORR_T("machine", "machine.yml"),
+                            ORR_T("links", has_links ? "links.yml" : NULL));
+        cli_json_close(&j);
+    }
     cli_note(c, "wrote %s/{system.json,network.yml,memory.json,machine.yml%s}\n", folder,
-             stat(path, &links) == 0 ? ",links.yml" : "");
+             has_links ? ",links.yml" : "");
     return ORR_OK;
 }
 

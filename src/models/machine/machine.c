@@ -228,6 +228,13 @@ static orr_code take_device(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code ? code : take_rate(map, "host_bandwidth", &m->host_GBps, err);
 }
 
+/* What a built-in machine's note says may be what is changed. */
+static void note_base(orr_machine *m)
+{
+    if (orr_machine_source(m->name))
+        snprintf(m->note, sizeof m->note, "based on %s", m->name);
+}
+
 /* A built-in machine from which the file differs. */
 static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
 {
@@ -238,7 +245,11 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
     orr_code code = orr_yaml_take_text(map, "base", name, sizeof name, err);
     if (!code && (m->chip[0] || !orr_machine_source(name)))
         return orr_yaml_refuse(v, "base", "a machine of 'orrery machine list'", err);
-    return code ? code : find_built_in(name, m, err);
+    if (!code)
+        code = find_built_in(name, m, err);
+    if (!code)
+        note_base(m);
+    return code;
 }
 
 /* An interval belongs to its estimate: a file with its own cost does not inherit the interval of
@@ -612,6 +623,8 @@ static orr_code change(orr_machine *m, const char *text, size_t length, orr_erro
 static orr_code apply_changes(orr_machine *m, const char *at, orr_error *err)
 {
     orr_code code = ORR_OK;
+    if (at && *at == ',')
+        note_base(m);
     while (!code && at && *at == ',') {
         const size_t n = change_length(++at);
         code = change(m, at, n, err);
