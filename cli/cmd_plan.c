@@ -97,7 +97,10 @@ static void print_sure(const cli_plan *x)
     orr_plan_counts n;
     const size_t count = orr_plan_count(x->search), shown = count < x->top ? count : x->top;
     orr_plan_search_counts(x->search, &n);
-    if (n.bounded && !x->is_late && !x->is_stopped && shown > x->sure)
+    const bool has_unproven = n.bounded && !x->is_late && !x->is_stopped && shown > x->sure;
+    if (has_unproven && shown == x->sure + 1)
+        printf("place %zu is the best of those simulated; --sure %zu proves it\n", shown, shown);
+    else if (has_unproven)
         printf("places %zu to %zu are the best of those simulated; --sure %zu proves them\n",
                x->sure + 1, shown, shown);
 }
