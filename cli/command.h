@@ -119,7 +119,6 @@ orr_code cli_design_find(const char *name, orr_hardware *out, orr_error *err);
 orr_code cli_chip_find(const char *name, orr_chip *own, const orr_chip **out, orr_error *err);
 /* Before work that reads it: the error for a name that is none, with a suggestion. NULL is fine. */
 orr_code cli_chip_check(const char *name, orr_error *err);
-orr_code cli_no_chip(const char *name, orr_error *err);
 
 /* --micro-batch: -1 (same as 0), or an integer of at least 1. */
 orr_code cli_stage_micro_batch(const char *text, uint64_t *out, orr_error *err);

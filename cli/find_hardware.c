@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-orr_code cli_no_chip(const char *name, orr_error *err)
+static orr_code no_chip(const char *name, orr_error *err)
 {
     const char *near = NULL;
     for (size_t i = 0; orr_chip_at(i); i++)
@@ -32,7 +32,7 @@ orr_code cli_chip_find(const char *name, orr_chip *own, const orr_chip **out, or
     if (*out)
         return ORR_OK;
     if (!is_file(name))
-        return cli_no_chip(name, err);
+        return no_chip(name, err);
     const orr_code code = orr_chip_read(name, own, err);
     *out = code ? NULL : own;
     return code;
@@ -40,7 +40,7 @@ orr_code cli_chip_find(const char *name, orr_chip *own, const orr_chip **out, or
 
 orr_code cli_chip_check(const char *name, orr_error *err)
 {
-    return !name || orr_chip_find(name) || is_file(name) ? ORR_OK : cli_no_chip(name, err);
+    return !name || orr_chip_find(name) || is_file(name) ? ORR_OK : no_chip(name, err);
 }
 
 orr_code cli_hardware_find(const char *name, cli_hardware *out, orr_error *err)
@@ -55,7 +55,7 @@ orr_code cli_hardware_find(const char *name, cli_hardware *out, orr_error *err)
         return ORR_OK;
     }
     if (!is_file(name))
-        return cli_no_chip(name, err);
+        return no_chip(name, err);
     const orr_code code = orr_hardware_read_any(name, &out->own, &out->design, &is_chip, err);
     out->chip = is_chip ? &out->own : NULL;
     return code;

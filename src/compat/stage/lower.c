@@ -108,9 +108,8 @@ void stg_plan_fini(stg_plan *p)
 }
 
 /* A list that is not the last one is moved to the end, with twice the room.  The lists of dropped
- * nodes are copied to their children, which a template can make explode: hence the limits. False:
- * out of memory, or is_full. */
-static bool add_dependency(stg_plan *p, uint32_t node, uint32_t on)
+ * nodes are copied to their children, which a template can make explode: hence the limits. */
+bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on)
 {
     enum { LIST_MOST = 1 << 20, ALL_MOST = 1 << 30 };
     stg_plan_node *n = &p->nodes[node];
@@ -147,7 +146,7 @@ static bool add_chain(
             return false;
         n->collective = chain->kind[i];
         n->axis = chain->axis[i];
-        if (i > 0 && !add_dependency(p, (uint32_t)p->count - 1, (uint32_t)p->count - 2))
+        if (i > 0 && !stg_plan_depend(p, (uint32_t)p->count - 1, (uint32_t)p->count - 2))
             return false;
     }
     return true;
@@ -164,7 +163,7 @@ static bool add_messages(stg_plan *p, const stg_lowering *l, uint32_t tensor)
             return false;
         n->peer = is_shadow ? pair->from : pair->to;
         n->tag = l->tag_base + at - 1;
-        if (!is_shadow && !add_dependency(p, (uint32_t)p->count - 1, l->node[tensor]))
+        if (!is_shadow && !stg_plan_depend(p, (uint32_t)p->count - 1, l->node[tensor]))
             return false;
     }
     return true;
@@ -196,15 +195,15 @@ static bool wire_tensor(stg_plan *p, const stg_lowering *l, uint32_t tensor)
                    on_b = l->infer->chains[l->chain_b[tensor]].count;
     bool ok = true;
     if (on_a)
-        ok = add_dependency(p, comp, comp + on_a);
+        ok = stg_plan_depend(p, comp, comp + on_a);
     if (ok && on_b)
-        ok = add_dependency(p, comp, comp + on_a + on_b);
+        ok = stg_plan_depend(p, comp, comp + on_a + on_b);
     if (ok && t->a != ORR__NONE)
-        ok = add_dependency(p, on_a ? comp + 1 : comp, result_of(l, t->a));
+        ok = stg_plan_depend(p, on_a ? comp + 1 : comp, result_of(l, t->a));
     if (ok && t->b != ORR__NONE)
-        ok = add_dependency(p, on_b ? comp + on_a + 1 : comp, result_of(l, t->b));
+        ok = stg_plan_depend(p, on_b ? comp + on_a + 1 : comp, result_of(l, t->b));
     for (uint32_t i = 0; i < t->extra_count && ok; i++)
-        ok = add_dependency(p, comp, result_of(l, l->graph->extras[t->extra + i]));
+        ok = stg_plan_depend(p, comp, result_of(l, l->graph->extras[t->extra + i]));
     return ok;
 }
 
@@ -260,7 +259,7 @@ static bool clone_node(
         return false;
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t dep = at->base[deps[i]] + clone * at->width[deps[i]];
-        if (!add_dependency(to, (uint32_t)to->count - 1, dep))
+        if (!stg_plan_depend(to, (uint32_t)to->count - 1, dep))
             return false;
     }
     return true;
@@ -346,7 +345,7 @@ static bool inherit(stg_plan *p, uint32_t i)
             continue;
         for (uint32_t k = 0; k < p->nodes[parent].dep_count; k++) {
             const uint32_t dep = p->deps[p->nodes[parent].dep + k];
-            if (!has_dep(p, i, dep) && !add_dependency(p, i, dep))
+            if (!has_dep(p, i, dep) && !stg_plan_depend(p, i, dep))
                 return false;
         }
         p->nodes[parent].is_gone = true;
@@ -714,7 +713,7 @@ static bool hand_over(stg_plan *p, uint32_t n, uint32_t child)
         c->dep_count--;
     }
     for (uint32_t i = 0; i < p->nodes[n].dep_count; i++) {
-        if (!add_dependency(p, child, p->deps[p->nodes[n].dep + i]))
+        if (!stg_plan_depend(p, child, p->deps[p->nodes[n].dep + i]))
             return false;
     }
     return true;

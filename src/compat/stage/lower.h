@@ -153,4 +153,7 @@ orr_code stg_plan_clone(stg_plan *p, uint64_t count, orr_error *err) ORR_MUST_CH
 /* Drop collectives that are followed by another of the same kind. */
 orr_code stg_plan_merge(stg_plan *p, orr_error *err) ORR_MUST_CHECK;
 
+/* Add a dependency.  False: out of memory, or is_full. */
+bool stg_plan_depend(stg_plan *p, uint32_t node, uint32_t on);
+
 #endif

@@ -309,8 +309,7 @@ static void remember_number(fab_nic *n)
     n->last_is_number = true;
 }
 
-/* Its bytes, window or state have changed. */
-static void update_nic(fab *f, uint32_t flow)
+void fab_nic_update(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
     fab_nic *n = &f->nics[f->ports[w->port].nic];
@@ -390,7 +389,7 @@ static bool nic_add(fab *f, fab_nic *n, uint32_t flow)
     n->flows[n->places++] = flow;
     n->count++;
     fab_places_add(&n->listed, w->place);
-    update_nic(f, flow);
+    fab_nic_update(f, flow);
     nic_pace(f, flow, f->now);
     return true;
 }
@@ -530,7 +529,7 @@ enum { NACK_INTERVAL_NS = 500000, NIC_PAUSE_NS = 10000, NIC_READY_NS = 1000000 }
 static void rate_has_changed(fab *f, uint32_t flow)
 {
     if (f->config.var_window)
-        update_nic(f, flow);
+        fab_nic_update(f, flow);
 }
 
 void fab_flow_change_rate(fab *f, uint32_t flow, uint64_t rate)
@@ -658,7 +657,7 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
     w->next_at = at_line_rate
                      ? p->busy_until
                      : f->now + fab_transmission_time(f, size + f->config.wire_overhead, w->rate);
-    update_nic(f, flow);
+    fab_nic_update(f, flow);
     f->frames[id].asks_ack = !w->is_open;
     nic_pace(f, flow, p->busy_until);
     if (f->rules.has_timeouts)
@@ -1089,7 +1088,7 @@ static void receive_ack(fab *f, uint32_t frame)
         w->heard_at = f->now;
     }
     fab_port *p = &f->ports[w->port];
-    update_nic(f, m.flow);
+    fab_nic_update(f, m.flow);
     fab_frame_drop(f, frame);
     fab_host_try(f, p);
 }
@@ -1181,7 +1180,7 @@ void fab_host_timeout(fab *f, uint32_t flow)
         w->sent = w->acked;
     if (f->control && f->control->timed_out)
         f->control->timed_out(f, flow);
-    update_nic(f, flow);
+    fab_nic_update(f, flow);
     arm_timeout(f, flow);
     fab_host_try(f, p);
 }

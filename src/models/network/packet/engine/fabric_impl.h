@@ -420,6 +420,7 @@ static inline bool fab_flow_misses(const fab_flow *w)
 }
 void fab_selective_forget(fab_flow *w);
 
+void fab_nic_update(fab *f, uint32_t flow); /* its bytes, window or state have changed */
 void fab_nic_fini(fab_nic *n);
 
 /* With its next_at (packet-network.md 8.2). */
