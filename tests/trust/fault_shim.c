@@ -6,7 +6,15 @@
  * Kinds: malloc, read, write, open, rename, link, mmap, thread, ftruncate, fsync, close, mkdir.  FAULT_AT=0 fails
  * nothing and only counts.  FAULT_KILL=1 kills instead.  FAULT_ODD=short cuts reads and writes short,
  * FAULT_ODD=eintr interrupts every second one.  FAULT_TMPFILE=no: the file system knows no files without
- * a name.  FAULT_CLOCK=jump: the clock on the wall jumps a day, forward and back, at every look.  At the end the number of calls of the kind is written to FAULT_COUNT.
+ * a name.  FAULT_CLOCK=jump: the clock on the wall jumps a day, forward and back, at every look.  At the end the number of
+ * calls of each kind is written to FAULT_COUNT, a line each.
+ *
+ * FAULT_PLACES=1,2,17 FAULT_SERVE=GO,NEWS (file descriptors) tries many places in one run: at each of them the process
+ * forks, the call fails in the child alone, and the parent waits for its end, then goes on to the next place.  The part
+ * before a fault, most of a run, is executed once instead of once per place.  NEWS gets a `message` before the child starts
+ * and after it ended, and a byte from GO answers each: whoever started this looks at the files and restores them.  A fork
+ * has one thread only and shares files that are being written: files without a name are copied for the child; with other
+ * threads, a process forked by the program or a named file open for writing, the place is refused.
  *
  * FAULT_LEAKS=FILE: blocks that nobody can reach any more when the process ends are written there, a line each; with
  * FAULT_FRAMES=1 also from where they were asked for (leak_finder.c).
@@ -33,6 +41,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -45,17 +54,61 @@ void fault_arm(const char *what, long at);
 long fault_disarm(void);
 long fault_live(void);
 
-static const char *kind = "";
-static long fails_at;
+typedef enum fault {
+    F_MALLOC,
+    F_READ,
+    F_WRITE,
+    F_OPEN,
+    F_RENAME,
+    F_LINK,
+    F_MMAP,
+    F_THREAD,
+    F_FTRUNCATE,
+    F_FSYNC,
+    F_CLOSE,
+    F_MKDIR,
+    F_COUNT
+} fault;
+
+static const char *const names[F_COUNT] = {"malloc",    "read",  "write", "open",
+                                           "rename",    "link",  "mmap",  "thread",
+                                           "ftruncate", "fsync", "close", "mkdir"};
+
+static fault kind = F_COUNT;
+static atomic_long fails_at;
 static atomic_long live;
-static bool kills, is_short, is_interrupted, has_no_tmpfile, jumps;
-static atomic_long calls, turns;
+static bool is_on, kills, is_short, is_interrupted, has_no_tmpfile, jumps;
+static atomic_long calls[F_COUNT], turns;
+
+/* What is said of a place: `is` is one of these, or how the child ended (waitpid). */
+enum { READY = -1, REFUSED = -2 };
+typedef struct message {
+    long place, is;
+} message;
+static const char *places; /* those still to be tried, ascending; NULL: no server */
+static int go, news;
+static bool has_forked;
+
+static fault fault_named(const char *text)
+{
+    fault f = 0;
+    while (f < F_COUNT && strcmp(names[f], text) != 0)
+        f++;
+    return f;
+}
+
+static void next_place(void)
+{
+    char *end;
+    fails_at = strtol(places, &end, 10);
+    places = end + (*end == ',');
+}
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *text;
     if ((text = getenv("FAULT_KIND")))
-        kind = text;
+        kind = fault_named(text);
     if ((text = getenv("FAULT_AT")))
         fails_at = strtol(text, NULL, 10);
     kills = getenv("FAULT_KILL") != NULL;
@@ -66,13 +119,20 @@ __attribute__((constructor)) static void begin(void)
     jumps = getenv("FAULT_CLOCK") != NULL;
     if ((text = getenv("FAULT_LEAKS")))
         leaks_watch(text);
+    if ((text = getenv("FAULT_SERVE")) && sscanf(text, "%d,%d", &go, &news) == 2 &&
+        (places = getenv("FAULT_PLACES")))
+        next_place();
+    is_on = true;
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    char text[32];
+    char text[32 * F_COUNT];
     const char *path = getenv("FAULT_COUNT");
-    const int len = snprintf(text, sizeof text, "%ld\n", (long)calls);
+    int len = 0;
+    for (fault f = 0; f < F_COUNT; f++)
+        len +=
+            snprintf(text + len, sizeof text - (size_t)len, "%s %ld\n", names[f], (long)calls[f]);
     const long fd =
         path ? syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
     if (fd >= 0 && syscall(SYS_write, fd, text, len) == len)
@@ -80,10 +140,141 @@ __attribute__((destructor)) static void end(void)
     leaks_report();
 }
 
-static bool must_fail(const char *what)
+/* ---- many places in one run ---- */
+
+enum { MOST_FILES = 128 };
+
+/* Whether it is a regular file that can be written. */
+static bool is_output(int fd, struct stat *about)
 {
-    if (strcmp(what, kind) != 0 || atomic_fetch_add(&calls, 1) + 1 != fails_at)
+    const int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY && fstat(fd, about) == 0 &&
+           S_ISREG(about->st_mode);
+}
+
+static bool can_fork(void)
+{
+    struct stat about;
+    /* "." and ".." and a folder per thread. */
+    if (has_forked || stat("/proc/self/task", &about) || about.st_nlink != 3)
         return false;
+    for (int fd = 0; fd < MOST_FILES; fd++)
+        if (is_output(fd, &about) && about.st_nlink)
+            return false;
+    return true;
+}
+
+/* A file without a name is another one for the child, with the same bytes. */
+static bool copy_file(int fd, const struct stat *about)
+{
+    char link[32], path[4096], bytes[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const ssize_t len = readlink(link, path, sizeof path - 1);
+    path[len > 0 ? len : 0] = 0;
+    char *name = strrchr(path, '/');
+    if (!name)
+        return false;
+    *name = 0;
+    const int from =
+        (int)syscall(SYS_openat, AT_FDCWD, link, O_RDONLY, 0); /* fd may be for writing only */
+    const int copy = name == path
+                         ? memfd_create("fault_shim", 0)
+                         : (int)syscall(SYS_openat, AT_FDCWD, path, O_TMPFILE | O_RDWR, 0600);
+    off_t at = 0;
+    ssize_t got;
+    while ((got = syscall(SYS_read, from, bytes, sizeof bytes)) > 0 &&
+           syscall(SYS_write, copy, bytes, got) == got)
+        at += got;
+    return at == about->st_size && fchmod(copy, about->st_mode & 07777) == 0 &&
+           lseek(copy, lseek(fd, 0, SEEK_CUR), SEEK_SET) >= 0 &&
+           dup3(copy, fd, fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0) == fd &&
+           syscall(SYS_close, copy) == 0 && syscall(SYS_close, from) == 0;
+}
+
+static void copy_files(void)
+{
+    struct stat about;
+    for (int fd = 0; fd < MOST_FILES; fd++)
+        if (is_output(fd, &about) && !copy_file(fd, &about)) {
+            static const char text[] = "Sanitizer: fault_shim cannot copy a file\n";
+            syscall(SYS_write, STDERR_FILENO, text, sizeof text - 1);
+            _exit(99);
+        }
+}
+
+/* Says so and waits for the answer. */
+static void say(long place, long is)
+{
+    char answer;
+    const message m = {.place = place, .is = is};
+    if (syscall(SYS_write, news, &m, sizeof m) != sizeof m ||
+        syscall(SYS_read, go, &answer, 1) != 1)
+        _exit(98);
+}
+
+/* True in a child that is to see the call fail. */
+static bool try_here(long place)
+{
+    const int before = errno;
+    next_place();
+    if (!can_fork()) {
+        say(place, REFUSED);
+        errno = before;
+        return false;
+    }
+    say(place, READY);
+    /* Without handlers, which would reset locks of stdio that this thread holds where a print asks for memory. */
+    const pid_t child = _Fork();
+    int status = 0;
+    if (child == 0) {
+        places = NULL;
+        fails_at = place;
+        copy_files();
+        return true;
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    say(place, child > 0 ? status : REFUSED);
+    errno = before;
+    return false;
+}
+
+static bool serve(long call)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    while (fails_at && fails_at < call) /* another thread came first */
+        next_place();
+    const bool fails = fails_at == call && try_here(call);
+    pthread_mutex_unlock(&lock);
+    return fails;
+}
+
+pid_t fork(void)
+{
+    static pid_t (*real)(void);
+    has_forked = true;
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "fork");
+    const pid_t pid = real();
+    if (pid == 0 && places) {
+        places = NULL;
+        fails_at = 0;
+    }
+    return pid;
+}
+
+/* ---- one place ---- */
+
+static bool must_fail(fault what)
+{
+    if (!is_on)
+        return false;
+    const long call = atomic_fetch_add(&calls[what], 1) + 1;
+    if (what != kind || (places ? call < fails_at || !fails_at : call != fails_at))
+        return false;
+    if (places)
+        return serve(call);
     if (kills)
         kill(getpid(), SIGKILL);
     return true;
@@ -91,15 +282,17 @@ static bool must_fail(const char *what)
 
 void fault_arm(const char *what, long at)
 {
-    atomic_store(&calls, 0);
+    kind = fault_named(what);
+    if (kind < F_COUNT)
+        atomic_store(&calls[kind], 0);
     fails_at = at;
-    kind = what;
 }
 
 long fault_disarm(void)
 {
-    kind = "";
-    return atomic_load(&calls);
+    const fault was = kind;
+    kind = F_COUNT;
+    return was < F_COUNT ? atomic_load(&calls[was]) : 0;
 }
 
 long fault_live(void)
@@ -123,7 +316,7 @@ static void *count(void *p, size_t size)
 
 void *malloc(size_t size)
 {
-    if (must_fail("malloc")) {
+    if (must_fail(F_MALLOC)) {
         errno = ENOMEM;
         return NULL;
     }
@@ -132,7 +325,7 @@ void *malloc(size_t size)
 
 void *calloc(size_t number, size_t size)
 {
-    if (must_fail("malloc")) {
+    if (must_fail(F_MALLOC)) {
         errno = ENOMEM;
         return NULL;
     }
@@ -141,7 +334,7 @@ void *calloc(size_t number, size_t size)
 
 void *realloc(void *p, size_t size)
 {
-    if (must_fail("malloc")) {
+    if (must_fail(F_MALLOC)) {
         errno = ENOMEM;
         return NULL;
     }
@@ -159,7 +352,7 @@ void *realloc(void *p, size_t size)
 
 int posix_memalign(void **out, size_t align, size_t size)
 {
-    if (must_fail("malloc"))
+    if (must_fail(F_MALLOC))
         return ENOMEM;
     *out = count(__libc_memalign(align, size), size);
     return *out ? 0 : ENOMEM;
@@ -167,7 +360,7 @@ int posix_memalign(void **out, size_t align, size_t size)
 
 void *aligned_alloc(size_t align, size_t size)
 {
-    if (must_fail("malloc")) {
+    if (must_fail(F_MALLOC)) {
         errno = ENOMEM;
         return NULL;
     }
@@ -189,7 +382,7 @@ static bool is_turn(void)
 
 ssize_t read(int fd, void *to, size_t size)
 {
-    if (is_turn() || must_fail("read")) {
+    if (is_turn() || must_fail(F_READ)) {
         errno = is_interrupted ? EINTR : EIO;
         return -1;
     }
@@ -198,7 +391,7 @@ ssize_t read(int fd, void *to, size_t size)
 
 ssize_t pread(int fd, void *to, size_t size, off_t at)
 {
-    if (must_fail("read")) {
+    if (must_fail(F_READ)) {
         errno = EIO;
         return -1;
     }
@@ -207,7 +400,7 @@ ssize_t pread(int fd, void *to, size_t size, off_t at)
 
 ssize_t write(int fd, const void *from, size_t size)
 {
-    if (is_turn() || must_fail("write")) {
+    if (is_turn() || must_fail(F_WRITE)) {
         errno = is_interrupted ? EINTR : ENOSPC;
         return -1;
     }
@@ -224,7 +417,7 @@ int open(const char *path, int flags, ...)
         errno = EOPNOTSUPP;
         return -1;
     }
-    if (must_fail("open")) {
+    if (must_fail(F_OPEN)) {
         errno = EMFILE;
         return -1;
     }
@@ -233,7 +426,7 @@ int open(const char *path, int flags, ...)
 
 int rename(const char *from, const char *to)
 {
-    if (must_fail("rename")) {
+    if (must_fail(F_RENAME)) {
         errno = EIO;
         return -1;
     }
@@ -242,7 +435,7 @@ int rename(const char *from, const char *to)
 
 int linkat(int a, const char *from, int b, const char *to, int flags)
 {
-    if (must_fail("link")) {
+    if (must_fail(F_LINK)) {
         errno = ENOSPC;
         return -1;
     }
@@ -251,7 +444,7 @@ int linkat(int a, const char *from, int b, const char *to, int flags)
 
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    if (fd >= 0 && must_fail("mmap")) {
+    if (fd >= 0 && must_fail(F_MMAP)) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
@@ -260,7 +453,7 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
 
 int ftruncate(int fd, off_t size)
 {
-    if (must_fail("ftruncate")) {
+    if (must_fail(F_FTRUNCATE)) {
         errno = EIO;
         return -1;
     }
@@ -269,7 +462,7 @@ int ftruncate(int fd, off_t size)
 
 int fsync(int fd)
 {
-    if (must_fail("fsync")) {
+    if (must_fail(F_FSYNC)) {
         errno = EIO;
         return -1;
     }
@@ -278,7 +471,7 @@ int fsync(int fd)
 
 int fdatasync(int fd)
 {
-    if (must_fail("fsync")) {
+    if (must_fail(F_FSYNC)) {
         errno = EIO;
         return -1;
     }
@@ -321,7 +514,7 @@ int gettimeofday(struct timeval *restrict out, void *restrict zone)
 int close(int fd)
 {
     const int status = (int)syscall(SYS_close, fd);
-    if (must_fail("close")) {
+    if (must_fail(F_CLOSE)) {
         errno = EIO;
         return -1;
     }
@@ -330,7 +523,7 @@ int close(int fd)
 
 int mkdir(const char *path, mode_t mode)
 {
-    if (must_fail("mkdir")) {
+    if (must_fail(F_MKDIR)) {
         errno = ENOSPC;
         return -1;
     }
@@ -342,7 +535,7 @@ int pthread_create(pthread_t *thread,
                    void *(*start)(void *),
                    void *argument)
 {
-    if (must_fail("thread"))
+    if (must_fail(F_THREAD))
         return EAGAIN;
     is_starting = true;
     const int status = REAL(pthread_create)(thread, how, start, argument);
