@@ -6,7 +6,8 @@
 #     make test       all tests; last line: N passed, N failed (installs missing packages first); the goldens run a
 #                     second time under the address and undefined-behaviour sanitizers
 #     make check      all tests under these sanitizers, with every fault and many random runs, after a build with clang
-#                     that allows no warning and static analysis (tools/analyze.sh)
+#                     that allows no warning and static analysis (tools/analyze.sh); what starts threads under the
+#                     thread sanitizer
 #     make check-capture  orrery capture under a real PyTorch: of python3, or of a Debian 13 in a chroot
 #     make python     the Python package: a wheel, installed into BUILD/python-venv, where its tests run
 #     make bench      the benchmarks
@@ -68,10 +69,12 @@ check:
 	@tools/analyze.sh
 	@$(MAKE) --no-print-directory build-san/build.ninja
 	@ninja -C build-san --quiet
+	@$(MAKE) --no-print-directory build-tsan/build.ninja
+	@ninja -C build-tsan --quiet cli/bin.stamp threaded
 	@$(call browser-tests,build-san)
 	@$(call launchers,cluster)
 	@$(call python-tests,build-san) && tools/make_python.sh build-clang >/dev/null || true
-	@tests/run --build build-san --plain build-clang --slow 8 --much $(TESTS)
+	@tests/run --build build-san --plain build-clang --raced build-tsan --slow 8 --much $(TESTS)
 
 # CAPTURE_TESTS= picks scripts by name; CAPTURE_ROOT= is a system with python3-torch to chroot into.
 check-capture: all
@@ -122,7 +125,7 @@ format:
 	@tools/check_format.sh --fix
 
 clean:
-	rm -rf $(BUILD) build-san build-sanitized build-clang build-fuzz
+	rm -rf $(BUILD) build-san build-sanitized build-clang build-tsan build-fuzz
 
 $(BUILD)/build.ninja:
 	@tools/setup.sh --dry-run build
@@ -144,6 +147,11 @@ build-sanitized/build.ninja:
 
 build-clang/build.ninja:
 	@CC=clang-14 CXX=clang++-14 meson setup build-clang -Dtests=disabled -Dwerror=true -Doptimization=0 >/dev/null
+
+# Only what the group "threads" of the tests runs.  Packets use threads for windows of any size.
+build-tsan/build.ninja:
+	@meson setup build-tsan -Dtests=enabled -Doptimization=1 -Db_ndebug=false -Db_sanitize=thread -Db_lundef=false \
+	    -Dc_args=-DFAB_EVENTS_THAT_PAY=0 >/dev/null
 
 build-fuzz/build.ninja:
 	@CC=clang-14 CXX=clang++-14 meson setup build-fuzz -Dfuzz=true -Dtests=disabled -Doptimization=2 \
