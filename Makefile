@@ -151,7 +151,7 @@ build-clang/build.ninja:
 # Only what the group "threads" of the tests runs.  Packets use threads for windows of any size.
 build-tsan/build.ninja:
 	@meson setup build-tsan -Dtests=enabled -Doptimization=1 -Db_ndebug=false -Db_sanitize=thread -Db_lundef=false \
-	    -Dc_args=-DFAB_EVENTS_THAT_PAY=0 >/dev/null
+	    -Dc_args=-DFAB_EVENTS_THAT_PAY=1 >/dev/null
 
 build-fuzz/build.ninja:
 	@CC=clang-14 CXX=clang++-14 meson setup build-fuzz -Dfuzz=true -Dtests=disabled -Doptimization=2 \
