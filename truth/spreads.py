@@ -115,7 +115,7 @@ def report_host(cases):
     eager = [c for c in cases if c.phase.endswith("eager")]
     speed = {c.model_of: known[c.label] for c in eager if c.phase == "train eager"}
     unknown = [math.log(known[c.label]) for c in eager]
-    given = [math.log(known[c.label] / speed[c.model_of]) for c in eager if c.phase != "train eager"]
+    given = [math.log(known[c.label] / speed[c.model_of]) for c in eager if c.phase != "train eager" and c.model_of in speed]
     blocks = [math.log(known[c.label]) for c in cases if not c.phase.endswith("eager")]
     for c in cases:
         print(f"    {c.label:<32} {c.measured:8.3f} {c.predicted:8.3f} ms")
