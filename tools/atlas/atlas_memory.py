@@ -62,8 +62,8 @@ def isolated():
             out.append(by_bytes(name, kind, r["_n"], r["_n"] * size * operands, *rest))
         elif op in ("cross_entropy_fwd", "cross_entropy_bwd"):
             out.append(by_rows("cross entropy" + (" backward" if op.endswith("bwd") else ""), kind, r["_t"], r["_v"], *rest))
-        elif op == "embedding_fwd":
-            out.append(by_rows("embedding", kind, r["_t"], r["_h"], *rest))
+        elif op == "embedding_fwd":  # no step finds its table in the cache, as a replayed graph does
+            out.append(by_rows("embedding", kind, r["_t"], r["_h"], r["cold"], *rest[1:]))
         elif op == "embedding_bwd":
             out.append(by_rows("embedding backward", kind, r["_t"], r["_h"], *rest, extra=r["_v"] * r["_h"] * size))
         elif op in ("batchnorm_fwd", "batchnorm_bwd"):
@@ -172,8 +172,9 @@ def in_steps():
             out.append(by_bytes("joined strided" if loose else "joined", "bf16", bytes_in / 2, 2 * bytes_in, *rest))
             continue
         if op == "cumsum":
-            m, n = shape
-            out.append(by_rows("scan columns", "fp32", n, m, *rest))
+            if len(shape) == 2 and r["arguments"][1:2] in ([], ["0"]):  # down the columns
+                m, n = shape
+                out.append(by_rows("scan columns", "fp32", n, m, *rest))
             continue
         if not shape or not kind:
             continue
