@@ -9,8 +9,10 @@
  * Why not for all: most commands read a few configuration files, and the library with the C++
  * library under it takes a megabyte and more time to load than those files take to scan.  So it is
  * loaded with the first piece that is large enough; where it is missing, or has no vector code for
- * this processor, the scan serves every size.  Both answer the same (tests/unit/test_json_index.c),
- * so a message never depends on which of them read the file.
+ * this processor, the scan serves every size.  So it does in builds without optimization, which
+ * keep functions of the header that nobody calls but that need the library when linked.  Both
+ * answer the same (tests/unit/test_json_index.c), so a message never depends on which of them read
+ * the file.
  *
  * No exceptions leave this file: allocation is nothrow, and the library reports by code.  But its
  * first look for vector instructions makes short strings where it may not throw: a process that has
@@ -23,21 +25,26 @@ extern "C" {
 #include "base/text/text.h"
 }
 
+#ifdef __OPTIMIZE__
 #define SIMDJSON_EXCEPTIONS 0
 #include <simdjson.h>
+#endif
 
 #include <memory>
 #include <new>
 
 struct orr__json_index {
+#ifdef __OPTIMIZE__
     std::unique_ptr<simdjson::internal::dom_parser_implementation>
-        stage;                          /* or, where it is null, */
+        stage; /* or, where it is null, */
+#endif
     std::unique_ptr<uint32_t[]> tokens; /* the room of the scan */
 };
 
 namespace
 {
 
+#ifdef __OPTIMIZE__
 /* The library's one function that is not inline, by its mangled name.  Null: scan instead.  Its
  * fallback for processors without vector code is refused: it reads beyond the piece. */
 const simdjson::implementation *load_library()
@@ -56,6 +63,33 @@ const simdjson::implementation *library()
     static const simdjson::implementation *const loaded = load_library();
     return loaded;
 }
+
+orr__json_found run_stage(simdjson::internal::dom_parser_implementation &stage,
+                          orr_span piece,
+                          const uint32_t **out,
+                          size_t *count_out)
+{
+    *count_out = 0;
+    *out = stage.structural_indexes.get();
+    if (piece.len == 0)
+        return ORR__JSON_TOKENS;
+    switch (stage.stage1(piece.ptr, piece.len, simdjson::stage1_mode::regular)) {
+    case simdjson::SUCCESS:
+        *count_out = stage.n_structural_indexes;
+        return ORR__JSON_TOKENS;
+    case simdjson::EMPTY: /* white space only */
+        return ORR__JSON_TOKENS;
+    case simdjson::UNCLOSED_STRING:
+        return ORR__JSON_IN_STRING;
+    case simdjson::UNESCAPED_CHARS:
+        return ORR__JSON_CONTROL;
+    case simdjson::UTF8_ERROR:
+        return ORR__JSON_NOT_UTF8;
+    default:
+        return ORR__JSON_TROUBLE;
+    }
+}
+#endif
 
 /* What simdjson's first stage does, one byte at a time; see there for why a quote after a
  * backslash opens no string, and one after a letter is no token: what follows is invalid either
@@ -101,10 +135,14 @@ orr__json_index *orr__json_index_create(size_t room, bool is_large)
     std::unique_ptr<orr__json_index> ix(new (std::nothrow) orr__json_index);
     if (!ix)
         return nullptr;
+#ifdef __OPTIMIZE__
     if (is_large && library()) {
         const auto failed = library()->create_dom_parser_implementation(room, 1, ix->stage);
         return failed || !ix->stage ? nullptr : ix.release();
     }
+#else
+    static_cast<void>(is_large);
+#endif
     ix->tokens.reset(new (std::nothrow) uint32_t[room]);
     return ix->tokens ? ix.release() : nullptr;
 }
@@ -119,28 +157,10 @@ orr__json_found orr__json_index_run(orr__json_index *ix,
                                     const uint32_t **out,
                                     size_t *count_out)
 {
-    if (!ix->stage) {
-        *out = ix->tokens.get();
-        return scan(piece, ix->tokens.get(), count_out);
-    }
-    auto &stage = *ix->stage;
-    *count_out = 0;
-    *out = stage.structural_indexes.get();
-    if (piece.len == 0)
-        return ORR__JSON_TOKENS;
-    switch (stage.stage1(piece.ptr, piece.len, simdjson::stage1_mode::regular)) {
-    case simdjson::SUCCESS:
-        *count_out = stage.n_structural_indexes;
-        return ORR__JSON_TOKENS;
-    case simdjson::EMPTY: /* white space only */
-        return ORR__JSON_TOKENS;
-    case simdjson::UNCLOSED_STRING:
-        return ORR__JSON_IN_STRING;
-    case simdjson::UNESCAPED_CHARS:
-        return ORR__JSON_CONTROL;
-    case simdjson::UTF8_ERROR:
-        return ORR__JSON_NOT_UTF8;
-    default:
-        return ORR__JSON_TROUBLE;
-    }
+#ifdef __OPTIMIZE__
+    if (ix->stage)
+        return run_stage(*ix->stage, piece, out, count_out);
+#endif
+    *out = ix->tokens.get();
+    return scan(piece, ix->tokens.get(), count_out);
 }
