@@ -86,7 +86,7 @@ TEST(test_atlas_kernel__refuses_with_the_word_and_its_column)
         uint32_t column;
     } wrong[] = {
         {"", "expected a kernel", 1},
-        {"gem bf16 m=1 n=1 k=1", "\"gem\": no such kind", 1},
+        {"gem bf16 m=1 n=1 k=1", "\"gem\": unknown kind of kernel", 1},
         {"gemm", "expected a type", 5},
         {"gemm m=1 n=1 k=1", "\"m=1\": no such type", 6},
         {"gemm bf16 m=1 n=1", "gemm: k is missing", 1},

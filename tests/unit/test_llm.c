@@ -732,7 +732,7 @@ TEST(test_llm__what_does_not_go_together_is_refused)
     refuse("gpt2", (orr_llm_options){.cp = 3, .seq = 1000}, "do not divide evenly");
     refuse("gpt2", (orr_llm_options){.zero = 4}, "zero 4");
     refuse("gpt2", (orr_llm_options){.pp = 4, .batch = 6, .pipeline = ORR_PIPELINE_INTERLEAVED},
-           "rounds of pp 4");
+           "a multiple of pp 4 micro-batches, not 6");
     refuse("gpt2", (orr_llm_options){.pp = 2, .chunks = 3}, "the schedule 1f1b has one per rank");
     refuse("gpt2", (orr_llm_options){.dp = 1u << 31}, "more than 4194304 ranks");
     refuse("llama-3-8b", (orr_llm_options){.seq = UINT64_C(1) << 33}, "2^32 tokens");
