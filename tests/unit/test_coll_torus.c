@@ -190,6 +190,26 @@ TEST(test_coll_torus__parts_of_a_torus_are_possible)
     }
 }
 
+/* Two along an axis have one link, whichever of them sends. */
+TEST(test_coll_torus__any_ranks_of_small_tori)
+{
+    static const uint32_t sizes[][3] = {{2, 2, 2}, {2, 3, 2}, {4, 2, 1}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (uint32_t open = 0; open < 8; open++) {
+            const orr_net_config n = net(sizes[i][0], sizes[i][1], sizes[i][2], open);
+            uint32_t members[MOST];
+            const uint32_t all = all_of(&n, members);
+            for (uint32_t set = 0; set < 1u << all; set++) {
+                uint32_t count = 0;
+                for (uint32_t r = 0; r < all; r++)
+                    if (set >> r & 1)
+                        members[count++] = r;
+                if (count > 1)
+                    is_possible(&n, members, count);
+            }
+        }
+}
+
 TEST(test_coll_torus__all_links_of_a_cube_are_busy)
 {
     /* 4 x 4 x 4: 6 links of 1 byte per ns; (1 - 1/64) of the bytes; 2 + 2 + 2 hops of 100 ns. */
@@ -272,6 +292,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RUN(test_coll_torus__never_faster_than_all_links),
         RUN(test_coll_torus__parts_of_a_torus_are_possible),
+        RUN(test_coll_torus__any_ranks_of_small_tori),
         RUN(test_coll_torus__all_links_of_a_cube_are_busy),
         RUN(test_coll_torus__without_wrap_half_the_rate),
         RUN(test_coll_torus__a_group_uses_only_its_axes),

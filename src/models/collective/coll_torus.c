@@ -114,7 +114,9 @@ static bool cross(const orr_net_config *c,
         const uint32_t here = at / stride % n, end = to / stride % n;
         const bool is_ring = c->shape[k] == ORR_NET_RING;
         const uint32_t way = (end + n - here) % n;
-        const bool is_cw = c->is_open[k] && n > 2 ? here < end : way <= n - way;
+        /* Without wraparound, as torus_step() has it, there is one way only. */
+        const bool wraps = !c->is_open[k] && n > 2;
+        const bool is_cw = wraps ? way <= n - way : here < end;
         while (at / stride % n != end) {
             const uint64_t link = ((uint64_t)k << 32 | at) * 2 + (is_ring && !is_cw);
             const uint32_t count = orr_map_find(crossings, link, 0) + 1;
