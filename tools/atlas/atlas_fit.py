@@ -471,7 +471,8 @@ def fit_attention(table, chip):
             return attention_base(*(some[i, j] for j in range(4)), some[i, 4], some[i, 4], some[i, 5], np.zeros(len(some))[i], units, peak * 1e6,
                                   rate * 1e3, p)
 
-        variant = int(number) + (atlas_attention.PAGED if chip == "h200" else 0)
+        # Training on Hopper runs cuDNN's kernels, which are our own rows; the public ones are vLLM's.
+        variant = int(number) + (atlas_attention.PAGED if chip in ("h200", "h100") else 0)
         fit_scattered(table, chip, (chip, ATTENTION, "bf16", variant), "attention, head %d" % some[0, 3], function, ATTENTION_START, ATTENTION_LOW,
                       ATTENTION_HIGH, points, np.log(some[:, 6]), some[:, 7], np.ones(len(some)), axes, [0.02, 0.02, 0.1, 0.5], 1e-3)
 

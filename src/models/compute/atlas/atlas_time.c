@@ -17,6 +17,7 @@ typedef struct estimate {
     double outside, far;
     const atlas_class *own; /* the interval is that of this class; NULL: of several */
     bool is_borrowed;       /* from another chip */
+    bool is_same_die;       /* from another chip with the same die */
 } estimate;
 
 /* Extra interval for borrowed values, beyond that of the class. */
@@ -257,9 +258,8 @@ static double look_attention(const orr_chip *chip,
         return atlas_decode_base(chip, k, c->p);
     }
     const double x[4] = {log2(q), log2(batch * heads), log2(heads / kv_heads), k->is_causal};
-    const bool is_public = chip != atlas_ours() || k->form == ORR_FORM_PAGED;
     const bool is_ours = orr_chip_at(c->key >> 24) == atlas_ours() && !(c->key & ATLAS_PAGED);
-    *p = is_public && k->head > 80 && k->head <= 128 ? look_masked(c, x) : atlas_look(c, x);
+    *p = !is_ours && k->head > 80 && k->head <= 128 ? look_masked(c, x) : atlas_look(c, x);
     return is_ours ? atlas_own_attention_base(chip, k, c->p) : atlas_attention_base(chip, k, c->p);
 }
 
@@ -285,6 +285,30 @@ static bool time_served(const orr_chip *chip, const orr_kernel *k, estimate *e)
     return true;
 }
 
+/* Whether the public rows of the chip, or of the one it is like, stand for serving software alone:
+ * on Hopper, training runs other kernels (cuDNN's), which we measured. */
+static bool is_served_apart(const orr_chip *chip)
+{
+    const atlas_class *c;
+    for (; chip; chip = chip->like ? orr_chip_find(chip->like) : NULL) {
+        if (find(chip, ATLAS_ATTENTION, ORR_TYPE_BF16, 1 + ATLAS_PAGED, &c))
+            return true;
+        if (find(chip, ATLAS_ATTENTION, ORR_TYPE_BF16, 1, &c))
+            return false;
+    }
+    return false;
+}
+
+static bool is_same_die(const orr_chip *a, const orr_chip *b)
+{
+    return a->units == b->units && a->clock_MHz == b->clock_MHz &&
+           a->peak_tflops[ORR_TYPE_BF16] == b->peak_tflops[ORR_TYPE_BF16];
+}
+
+/* cuDNN's attention on an H100 (FlashAttention-3, arXiv 2407.08608, figures 5 and 6, heads of 64 and
+ * 128) is up to this far from ours on an H200, whose cuDNN is two years newer. */
+#define SAME_DIE 0.15
+
 static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *e)
 {
     const orr_chip *const ours = atlas_ours();
@@ -292,7 +316,7 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
     const uint32_t head = bucket_of(k->head);
     const atlas_class *c;
     atlas_point p;
-    if (chip == ours) {
+    if (chip == ours || (group == ATLAS_ATTENTION && is_served_apart(chip))) {
         const bool is_paged = k->form == ORR_FORM_PAGED;
         uint32_t more = k->is_cold && !is_paged ? ATLAS_ATTENTION_COLD : 0;
         if (k->is_backward)
@@ -306,7 +330,11 @@ static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *
         if (!from)
             return false;
         const double base = look_attention(chip, k, c, &p);
-        set(e, base, c, &p, false);
+        const bool is_same = from != chip && is_same_die(from, chip);
+        set(e, base, c, &p, from != chip && !is_same);
+        if (is_same)
+            widen(e, SAME_DIE, SAME_DIE);
+        e->is_same_die = is_same;
         return true;
     }
     if (time_served(chip, k, e))
@@ -490,6 +518,8 @@ static const char *basis_of(const orr_chip *chip, const estimate *e, bool extrap
 {
     if (e->is_borrowed)
         return chip->source ? "measured on another chip" : "like another chip";
+    if (e->is_same_die)
+        return extrapolates ? "measured on the same die, extrapolated" : "measured on the same die";
     return extrapolates ? "measured, extrapolated" : "measured";
 }
 
