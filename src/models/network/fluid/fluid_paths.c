@@ -3,7 +3,7 @@
  *
  * Over dimensions a route follows from coordinates.  Over links it is that of the packet engine,
  * hash for hash and cable for cable, so that flows collide where packets would
- * (docs/design/fluid.md, "Packets leave their traces").  Resources are made at the start, except
+ * (docs/design/fluid.md, "Packet effects").  Resources are made at the start, except
  * for fully connected groups: their pairs are quadratic in the ranks, so only used ones are
  * made. */
 #include "fluid.h"
