@@ -87,10 +87,11 @@ def svg(result):
 
 HEAD = """# Truth: measurements and predictions
 
-Written by `make truth`; do not edit. Every row of `truth/tables` was run through `orrery stage` or `orrery serve` and
-`orrery run` with the machine and the software that its source names. Errors are of the step time (or memory), in per cent
-of the measured value; positive means that the prediction is too high. Order is the rank correlation (Spearman) of measured
-and predicted values. No constant is fitted to a table listed here, except for the rows that `truth/README.md` names.
+Written by `make truth`; do not edit. The rows of `truth/tables` were run through `orrery stage`, `orrery serve` or `orrery
+convert fx`, and `orrery run`, with the machine and the software that their sources name. Errors are of the step time (or
+memory), in per cent of the measured value; positive means that the prediction is too high. Order is the rank correlation
+(Spearman) of measured and predicted values. No constant is fitted to a table listed here, except for the rows that
+`truth/README.md` names.
 
 | table | rows | mean error | median | bias | order | worst row | best other tool | target |
 |---|---|---|---|---|---|---|---|---|
@@ -127,7 +128,7 @@ def is_covered(case):
 
 def intervals(results):
     """The share of measured values inside the 90 % intervals."""
-    lines = ["## Intervals\n\n`orrery run` on a chip prints a 90 % interval. The share of the rows above that lie inside it, and its "
+    lines = ["## Intervals\n\n`orrery run` on a chip prints a 90 % interval. The table has the share of rows inside it, and its "
              "mean half width:\n\n| table | rows | inside | half width |\n|---|---|---|---|\n"]
     for r in results:
         known = [c for c in r.done if c.made and c.made.get("interval_ns") and c.measures == "time"]
@@ -144,8 +145,8 @@ def kernels(path):
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     lines = ["\n## Kernels\n\nKernels of families left out of the fit of their class (six fits, "
-             "each without a sixth of the families; `tools/atlas/atlas_fit.py` writes these figures when it fits). Error in per cent "
-             "of the measured time; inside: of the 90 % interval.\n\n| chip | type | class | rows | median | 90th percentile | inside |\n"
+             "each without a sixth of the families; `tools/atlas/atlas_fit.py` writes these figures when it fits). Errors are in per cent "
+             "of the measured time; inside: share of rows inside the 90 % interval.\n\n| chip | type | class | rows | median | 90th percentile | inside |\n"
              "|---|---|---|---|---|---|---|\n"]
     for r in rows:
         name = f"**{r['chip']}**" if r["type"] == "all" else r["chip"]

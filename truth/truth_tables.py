@@ -662,20 +662,20 @@ TABLES = [
     Table("h200-captured", own_captured(False),
           "Captured steps of BERT, ViT, ResNet and ConvNeXt, through `orrery convert fx`.", "-", "3 %",
           "ConvNeXt was captured on a CPU, whose autocast keeps layer norms in 16 bits; the captures are corrected to what a GPU does, "
-          "but a forward pass is still 10 % too short. ResNet-18: kernels of eager steps follow each other about 1 us later than "
-          "those of graphs, which is not modelled."),
+          "but a forward pass is still 10 % too short. ResNet-18: gaps between kernels are about 1 us longer in eager steps "
+          "than in graphs, which is not modelled."),
     Table("h200-captured-host", own_captured(True), "The same where the host is the bottleneck.", "-", "12 %",
-          "forward passes on this host took up to twice as long as single operators suggest; on the other host they were close."),
+          "forward passes on this host took up to twice as long as the sum of single operators; on the other host both were close."),
     Table("h200-prefill", own_inference("prefill", "graph"), "Prefill, as CUDA graphs.", "-", "4 %"),
     Table("h200-decode", own_inference("decode", "graph"), "Decode steps, one token per sequence, as CUDA graphs.", "-", "4 %"),
     Table("h200-inference-eager", own_inference_eager,
-          "Prefill and decode steps, eager; the speed of the host is taken from two rows of each model, which are not judged, and "
-          "shrunk towards the mean of all models.", "-", "12 %",
+          "Prefill and decode steps, eager; the speed of the host is taken from two rows of each model, which are not counted here, "
+          "and shrunk towards the mean of all models.", "-", "12 %",
           "the host varies: the same step took 13.7 to 21.6 ms within minutes (qwen_0_5b), 10.2 to 16.8 ms (llama_1b_rope)."),
     Table("vllm-tpot", vllm, "Mean time per output token of vLLM 0.19, 300 requests at 10/s.", "1-2 % (LLMServingSim)", "5 %",
           "vLLM's own work between iterations and the latency of its all-reduces (20 us in the source's configuration) are not modelled."),
-    Table("h200-memory", own_memory, "Peak memory of the eager steps, each in a fresh process state.", "-", "5 %",
-          "olmoe: tables of the router and their indices."),
+    Table("h200-memory", own_memory, "Peak memory of the eager steps; the memory of the previous model was freed first.", "-", "5 %",
+          "olmoe: the router's tables and their indices are not counted."),
     Table("vtrain-single", vtrain("vtrain_ground_truth_single"),
           "vTrain (MICRO 2024): 750 iterations of GPT models on 1 to 8 A100 of one host; Megatron-DeepSpeed, fp16, full "
           "recomputation.", "8.37 % (vTrain)", "8 %"),
@@ -689,7 +689,7 @@ TABLES = [
           "rows lie on a line: 0.196 s for each of 274, 226 and 194 pipeline slots plus 6.3 s; predicted are 0.191 s and 0.8 s. The "
           "paper says bf16 and counts 20 bytes per parameter, including gradients in 16 and in 32 bits. The code of the run is not "
           "public, so gradients are accumulated as in DeepSpeed's first pipeline with bf16, of April 2022 (BF16_Optimizer: cast in one "
-          "pass, added in another). Nothing in it or in Megatron explains 5 s per step. Messages between stages are sent whole; "
+          "pass, added in another). Nothing in that code or in Megatron explains 5 s per step. Messages between stages are sent whole; "
           "DeepSpeed sends an eighth and gathers three times, which takes half as long. No source states the sequences per "
           "micro-batch; 1 is assumed. With 2 the bubble is as long as the three rows suggest, and they are 6 to 7 % too fast."),
     Table("bloom", bloom, "BigScience's trials of February 2022 and BLOOM: 65 layouts of 176 to 203 billion parameters on 384 A100; Megatron-DeepSpeed.",
@@ -705,7 +705,7 @@ TABLES = [
           "neither the micro-batch nor the number of chunks is known. From 96 to 4,608 GPUs the same model loses 10.2 % of its efficiency "
           "as measured and 10.8 % as predicted, but is 7 to 8 % too fast throughout; small models on few ranks are 10 and 19 % too fast. "
           "32B is 35 % too slow: its 32-bit gradients are reduced during the last of four micro-batches, for which the measured time "
-          "leaves no room; with micro-batches of two or four it would be 6 or 3 % too slow, and 1.7B 20 or 25 % too fast."),
+          "is too short; with micro-batches of two or four it would be 6 or 3 % too slow, and 1.7B 20 or 25 % too fast."),
     Table("nemo-2024", nemo_2024, "NeMo's pages of 24.07 (11 models on 8 to 128 H100) and of long sequences (4,096 to 1,048,576 tokens on H100 and B200), fp8.",
           "-", "8 %",
           "on H100, FlashAttention 2 is modelled as 1.8 times the time of the chip's attention, whose public rows of 2,048 to 8,192 tokens "
@@ -719,7 +719,7 @@ TABLES = [
           "the cost of gathering and merging blocks and the power that FlashAttention 2 draws at 500 W. PyTorch's ring of the time balances "
           "the work (torch/distributed/tensor/experimental/_attention.py: half of the queries or half of the keys of each later block), "
           "and layers are recomputed whole, as modelled. From two to four ranks only table 2 grows by 2.4 times, more than its "
-          "sequence; table 6 grows by 1.5. Neither contiguous nor balanced shares explain both, so the default is judged. FlashAttention 2 "
+          "sequence; table 6 grows by 1.5. Neither contiguous nor balanced shares explain both, so the default is used. FlashAttention 2 "
           "is one factor for all shapes. After everything else is subtracted, table 2 leaves 314 TFLOP/s for attention over two ranks, "
           "197 and 185 over four and eight."),
     Table("fms-fsdp", fms, "IBM fms-fsdp: Llama 2 sizes on 128 A100 and 96 H100.", "-", "8 %"),
@@ -730,16 +730,17 @@ TABLES = [
           "Without the overlap the same software on H100 is within 5 %: its host time is measured with our own calls "
           "(measure/experts_host.py) to within 25 %. On Blackwell, steps with parts of layers as graphs are 6 to 21 % too fast, steps "
           "that are one graph up to 18 %. GPT-OSS in bf16 is 16 to 23 % too fast with all the passes found in its software; the release "
-          "with a slow kernel 35 %. Offloading activations to host memory (Llama 3 70B in FP8) costs nothing in the model."),
+          "with a slow kernel 35 %. Offloading activations to host memory (Llama 3 70B in FP8) takes no time in the model."),
     Table("mlperf", mlperf, "MLPerf Training 3.1 to 5.1: GPT-3 175B and Llama 3.1 405B on 64 to 11,616 H100, H200, B200, GB200.",
           "-", "8 %",
           "GPT-3 with micro-batches of one sequence is 8 to 11 % too fast, with two 2 to 12 % too slow (except for Oracle's 3,072 GPUs): "
-          "not explained. How far the clock of a Blackwell falls at its power limit is taken from the H200 (by share of peak)."),
+          "not explained. How far the clock of a Blackwell falls at its power limit is assumed to be as on the H200 (by share of peak)."),
     Table("dgx-cloud", dgx_cloud, "NVIDIA's DGX Cloud recipes 25.03 and 25.05: GPT-3 175B, Llama 3.1 8B to 405B, Nemotron-4 15B and 340B on 8 to "
           "2,304 H100 and 128 to 512 GB200.", "-", "8 %",
           "rows are too fast, those of Nemotron-4 15B most. In fp8 the error grows with the number of ranks, which reduce maxima after each "
           "pass: how far ranks drift apart between two of these reductions is not modelled. While a collective holds 16 multiprocessors, "
-          "products take 1.19 to 1.24 times as long (measure/overlap.csv); the machine's overlap_cost is their share, 1.14."),
+          "GEMMs take 1.19 to 1.24 times as long (measure/overlap.csv); the machine's overlap_cost, the share of "
+          "multiprocessors, gives 1.14."),
     Table("deepseek-v3", deepseek, "DeepSeek-V3: 2,048 H800.", "-", "-",
           "the measured time is derived from all GPU hours, including those lost to failures and checkpoints."),
     Table("korthikanti-memory", korthikanti_memory, "Korthikanti et al. 2022, figure 1: bytes per device.",
