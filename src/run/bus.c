@@ -145,6 +145,8 @@ static void start_transfer(port *p)
     partner->previous = partner->state;
     partner->state = RECEIVING;
     partner->run_length = 0;
+    /* LogGP: k bytes take o + (k - 1) G + L + o, of which the sender is busy for the first two
+     * terms. */
     const double transfer = (double)(r->size - 1) * p->gap_per_byte;
     run_npu_timer(p->npu,
                   orr_ticks((double)offset + transfer + (double)c->bus_L + (double)c->bus_o),

@@ -332,6 +332,7 @@ ORR_APART uint32_t other_bucket_at(clk_clock *c, uint64_t tick)
         if (l == NONE || !orr_heap_push(&c->ticks, tick, l))
             return NONE;
     }
+    /* Valid until its tick has run: only the running bucket is ever dropped. */
     c->latest = l;
     c->latest_tick = tick;
     return l;
@@ -415,6 +416,7 @@ bool clk_keep_trails(clk_clock *c, clk_clock *const *all, uint32_t index)
 
 void clk_start_rank(clk_clock *c, uint32_t rank)
 {
+    /* Parent 0 and the rank's number: ranks start in order, before all events. */
     c->trails->node = new_node(c, 0, (clk_trail){0, rank, 0});
     c->trails->children = 0;
 }
@@ -569,8 +571,9 @@ bool clk_list_trails(clk_clock *c)
     return true;
 }
 
-/* In the list of one clock, from `from` on: how many are before `other`?  Galloping search: events
- * of ranks that do the same come in runs, and each comparison may have to walk far up. */
+/* In the list of one clock, from `from` on: how many are before `other`? Galloping search: events
+ * of ranks that do the same come in runs, and each comparison may have to walk far up. The one at
+ * `from` is known to be. */
 static size_t count_before(const clk_clock *c, size_t from, clk_trail other)
 {
     const trails *t = c->trails;
@@ -613,6 +616,8 @@ bool clk_number_trails(clk_clock *const *all, uint32_t count)
         if (first == NONE)
             return true;
         trails *t = all[first]->trails;
+        /* Up to the first entry of the runner-up all belong to this clock: they are numbered
+         * without further comparisons. */
         const size_t run = second == NONE ? t->list_count - at[first]
                                           : count_before(all[first], at[first],
                                                          all[second]->trails->list[at[second]].how);
@@ -703,6 +708,7 @@ void clk_timer(clk_clock *c,
     const bool is_first = g == NONE;
     if (is_first)
         g = new_list(c, place, tick, owner);
+    /* Indices, not pointers: making one list may move all of them. */
     const uint32_t l = g == NONE ? NONE : bucket_at(c, tick);
     const uint32_t e = l == NONE ? NONE : new_event(c, action, context, argument, g);
     if (e == NONE) {
@@ -751,6 +757,8 @@ ORR_APART bool open_next_bucket(clk_clock *c)
             c->latest = NONE;
             c->latest_tick = UINT64_MAX;
         }
+        /* Only now: whatever was scheduled for this tick while it ran has found its bucket in the
+         * table. */
         drop_list(c, c->running);
         c->running = NONE;
     }
@@ -779,6 +787,8 @@ static inline bool run_first(clk_clock *c)
     const clk_call call = {v->action, v->context, v->argument};
     const uint32_t next = v->next, group = v->group;
     bucket->head = next;
+    /* Freed before it runs, so that the first event it schedules reuses this entry, which is in the
+     * cache. What is kept beside it is read before that (enter_event). */
     v->next = c->free_event;
     c->free_event = e;
     if (next == NONE)
@@ -845,6 +855,7 @@ bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context)
     size_t count = 0, room = 0;
     orr_heap_entry next;
     const uint64_t place = c->place;
+    /* The running bucket has left the heap. */
     bool ok = c->running == NONE || list_pending(c, c->running, &all, &count, &room);
     while (ok && orr_heap_pop(&c->ticks, &next))
         ok = list_pending(c, next.value, &all, &count, &room);
@@ -855,6 +866,7 @@ bool clk_multiply(clk_clock *c, uint32_t copies, clk_copy copy, void *context)
     /* Copies of one event go in side by side, in the order in which events were pending: each copy
      * finds the others of its own rank in the same order as before. */
     for (size_t i = 0; ok && i < count; i++) {
+        /* note_event takes the place of the parent from here: a copy has that of its original. */
         c->place = all[i].parent;
         for (uint32_t k = 0; k < copies; k++) {
             clk_call call = all[i].call;
@@ -986,6 +998,7 @@ void clk_stop(clk_clock *c)
 static int by_tick(const void *a, const void *b)
 {
     const orr_heap_entry *x = a, *y = b;
+    /* No ties: a tick has one bucket. */
     return x->key < y->key ? -1 : x->key > y->key;
 }
 

@@ -248,6 +248,8 @@ static orr_code write_message(writer *w, uint32_t index)
         w->first[e->place] = w->last[e->place] = w->op[index];
         return code;
     }
+    /* A send follows the last receive of its chunk that had completed; a receive only waits for the
+     * start of the collective. */
     const uint32_t after = e->after ? w->op[e->after - 1] : w->first[e->place];
     code = need(w, w->op[index], after);
     return code ? code : need(w, w->last[e->place], w->op[index]);

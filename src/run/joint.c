@@ -443,6 +443,8 @@ static bool add_port(struct joint *j, uint32_t k, uint32_t rank, double share)
         return true;
     if (!orr_grow(&p->parts, &p->part_room, p->part_count + 2))
         return false;
+    /* A port is two resources, out and in (fluid_paths.c); a member receives as much as it
+     * sends. */
     p->parts[p->part_count++] = (fluid_part){.resource = p->first[k] + 2 * rank, .share = share};
     p->parts[p->part_count++] =
         (fluid_part){.resource = p->first[k] + 2 * rank + 1, .share = share};
@@ -662,6 +664,7 @@ orr_code joint_add_links(struct joint *j,
                          double out,
                          orr_error *err)
 {
+    /* The members are only read; the cast saves a second struct. */
     joint_group g = {.j = j, .members = (uint32_t *)members, .count = count};
     const traffic t = {.up = up, .out = out, .is_pairs = is_pairs};
     const orr_code code = find_shape(&g, err);
@@ -755,6 +758,8 @@ static void finish(void *meeting, uint64_t unused)
      * table. */
     for (uint32_t i = 0; i < m->come && !s->code; i++)
         work_node_done(run_npu_of(s, m->ranks[i]), m->places[i]);
+    /* Not before the loop: an end may start the group's next collective, which would take this
+     * meeting while its lists are being read. */
     m->next = g->free;
     g->free = m;
 }
@@ -859,6 +864,7 @@ static void begin(meeting_of_ranks *m)
         return;
     }
     m->latency = (uint64_t)llround(c.latency_ns);
+    /* Before the flow starts, since the figures of links count it from then on. */
     fluid_counts(g->j->f, run_is_recorded(run_npu_of(s, m->ranks[0])));
     /* Alone it takes exactly the model's time: that is its maximum rate.  Contention makes it
      * slower. */
@@ -926,6 +932,7 @@ void joint_collective(run_npu *n,
     meeting_of_ranks *m = find_meeting(g, g->calls[own]++);
     if (!m || !agrees(m, n, place, kind, size))
         return;
+    /* An id that all members agree on: the first of them, and how many collectives came before. */
     RUN_TELL(s, collective, n, place, (uint64_t)g->members[0] << 32 | m->number, group, NULL);
     m->kind = kind;
     /* In an all-to-all members may have different sizes: the largest decides when all have

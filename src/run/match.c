@@ -378,6 +378,8 @@ ORR_APART void deliver_moving(orr_sim *s, uint64_t token)
     q->is_sent = q->is_told = true;
     if (!q->is_received) {
         q->is_arrived = true;
+        /* No record of its sending, unlike in msg_take_across; 0 would name one, which
+         * receive_arrived frees. */
         q->across = RUN_NONE;
         return;
     }
@@ -441,6 +443,7 @@ void msg_take_across(orr_sim *s, const part_note *note)
          * receiver through the queue of that tick, so insert it at that position. */
         if (clk_is_before_parent(s->clock, note->at, note->trail, posted.at, posted.trail)) {
             drop_pair(m, p);
+            /* The arrival, which is an event of a run on one thread, does not run here. */
             clk_count(s->clock, 1);
             clk_put(s->clock, posted.at, posted.trail, waits);
             return;
@@ -522,7 +525,8 @@ ORR_INLINE void send_message(run_npu *from, const key *k, clk_call on_sent)
     q->on_sent = on_sent;
     if (q->is_received && ends_node(q->on_received))
         data_flows(s, q->on_received);
-    /* Of several steps in a row only one is counted, and ranks may be in different ones. */
+    /* Of several steps in a row only one is counted, and ranks may be in different ones. In lock
+     * step it stands for the messages of all ranks that its sender represents. */
     if (run_is_recorded(from)) {
         s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
         RUN_TELL(s, message, s, k->src, k->dst, k->size);
@@ -621,6 +625,8 @@ void orr_net_deliver_receiver(orr_sim *s, uint64_t token)
     p->is_arrived = true;
     if (!p->is_received)
         return;
+    /* The second of the two notifications frees the pair, and before its callback: that may need
+     * the entry. */
     if (p->is_told)
         drop_pair(m, (uint32_t)token);
     else
@@ -665,6 +671,8 @@ static inline void arrive(struct msg_table *m,
     pair *p = &m->pairs[token];
     *on_sent = p->on_sent;
     *on_received = p->on_received;
+    /* With both sides it has left the table (meet); without a receive it stays in its queue, marked
+     * as arrived. */
     if (p->is_received) {
         drop_pair(m, token);
         return;

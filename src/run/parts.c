@@ -83,6 +83,8 @@ static bool pass_on(orr_sim *s,
     run_part *p = s->part;
     const uint32_t to = p->part_of[keeper], src = p->part_of[k->m.src];
     const msg_moving v = msg_moving_of(s, k->m.token);
+    /* The last hop of a message whose sender waits in another part: anywhere else the arrival
+     * itself tells the sender. */
     const bool tells = v.is_awaited && k->at == k->m.dst && src != to;
     clk_trail trail;
     if (to == p->index && !tells) {
@@ -94,12 +96,14 @@ static bool pass_on(orr_sim *s,
         clk_stop(s->clock);
         return false;
     }
+    /* It stays here, but its sender is elsewhere: the arrival is the second half. */
     if (to == p->index) {
         clk_after(s->clock, delay, arrive, p->servers, packet);
         clk_make_second_half(s->clock, delay);
         tell_origin(s, src, v.origin, delay, clk_last_trail(s->clock));
         return false;
     }
+    /* Sent from here, and received by the other part: the first half is an event of this clock. */
     if (tells && src == p->index) {
         clk_after(s->clock, delay, msg_tell_sender, s, v.origin);
         clk_count(s->clock, -1);
@@ -368,6 +372,8 @@ static bool add_neighbours(
 {
     if (g && g->count != s->npu_count) {
         const uint32_t i = cfg_group_index(g, rank);
+        /* A ring all-reduce sends 2 (n - 1) messages to the neighbour; only the proportion
+         * counts. */
         return i == RUN_NONE || add_edge(e, rank, g->members[(i + 1) % g->count], n * 2 * g->count);
     }
     uint32_t stride = 1;
@@ -521,6 +527,7 @@ static bool find_delay(run_parts *all, const edges *e)
 {
     const orr_sim *s = all->s;
     uint64_t pairs = 0;
+    /* No two parts communicate: no limit, but twice the delay (find_bound) must not wrap. */
     all->delay = UINT64_MAX / 4;
     if (has_links(s)) {
         const uint64_t delay = links_delay(s, all->part_of);
@@ -710,6 +717,7 @@ static bool find_next(part *p, uint64_t *next)
 static uint64_t least_next(const part *p, bool has_next, uint64_t next)
 {
     const uint64_t own = has_next ? next : UINT64_MAX;
+    /* One later than it was sent: a delay of 0 is refused (find_delay). */
     return p->ahead.count && p->ahead.entries[0].key < own ? p->ahead.entries[0].key + 1 : own;
 }
 
@@ -897,6 +905,7 @@ static void put_finished(run_parts *all)
 {
     orr_sim *s = all->s;
     size_t at[MOST_PARTS] = {0};
+    /* The list of each part is in order, as it ran its events in order. */
     for (;;) {
         const part_finish *first = NULL;
         uint32_t of = 0;
@@ -1050,7 +1059,9 @@ static void nap(part *p, bool is_only_one)
     atomic_store(&p->waits_for, tick);
     atomic_store(&p->sleeps, true);
     atomic_fetch_add(&all->asleep, 1);
-    /* From here on a thread that makes progress sees that this one sleeps. */
+    /* From here on a thread that makes progress sees that this one sleeps. A thread of several
+     * parts sleeps on its first: it cannot be woken for the others, and looks at them after the
+     * nap. */
     if (p->state != RUNS || !is_only_one || !can_go_on(p))
         (void)pthread_cond_timedwait(&p->awake, &p->lock, &until);
     atomic_fetch_sub(&all->asleep, 1);
@@ -1230,6 +1241,8 @@ static void start(run_parts *all)
     for (uint32_t i = 0; i < all->count; i++)
         all->list[i].is_active = true;
     atomic_store(&all->state, (uint64_t)all->count << IN_FLIGHT_BITS);
+    /* By one thread and in the order of ranks, which is that of their first events
+     * (clk_start_rank). */
     for (uint32_t r = 0; r < s->npu_count; r++) {
         orr_sim *of = &all->list[all->part_of[r]].sim;
         s->npus[r].sim = of;

@@ -35,6 +35,7 @@ static void allocate(const sys_stream *st, half h, sys_phase *p)
         p->is_clockwise = !(all > 1 && place >= all / 2);
     } else if (h == FIRST_HALF) {
         place = n->next_first[k];
+        /* With one queue all / 2 is 0: both halves share it. */
         n->next_first[k] = place + 1 >= all / 2 ? 0 : place + 1;
         p->is_clockwise = true;
     } else {
@@ -268,6 +269,8 @@ static void endpoint_passed(void *stream, uint64_t argument)
         return;
     }
     const uint64_t once = orr_ticks((double)(argument >> 1) / bw * 1e9);
+    /* Two operands are read and one result is written, each rounded by itself (astra-sim.md
+     * 5.5). */
     run_npu_timer(st->npu, 3 * once, timer_fired, st, 0);
 }
 

@@ -260,6 +260,7 @@ static void go_on(walk *w)
     *(walk **)orr_coll_state(&st->coll) = NULL;
     w->stream = NULL;
     end_if_over(w);
+    /* Last, and without w, which may be gone: this may start the next collective. */
     sys_stream_advance(st);
 }
 
@@ -370,6 +371,7 @@ uint32_t sys_plan_running(const sys_stream *st)
     uint32_t n = 0;
     for (uint32_t i = 0; w && i < w->own->count; i++)
         n += w->waits[i] == 0;
+    /* Free steps, less those that have ended. */
     return w ? n - (w->own->count - w->left) : 0;
 }
 

@@ -245,6 +245,7 @@ static orr_code run_every_rank(orr_sim *s, orr_error *err);
 /* Compares the folded run with a run of every rank. */
 static orr_code verify_fold(orr_sim *s, orr_error *err)
 {
+    /* Before the rebuild, which destroys what is compared. */
     struct fold_found *found = fold_keep_found(s);
     if (!found)
         return orr_no_memory(err);
@@ -294,6 +295,7 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
 /* Up to the event that breaks the symmetry. */
 static orr_code run_until_apart(orr_sim *s, orr_error *err)
 {
+    /* So many events ran before the one that begins the collective (fold_is_set_apart). */
     while (clk_events(s->clock) < s->fold_until && clk_step(s->clock))
         ;
     const orr_code code = status(s, err);

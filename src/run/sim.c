@@ -532,6 +532,7 @@ orr_code run_build_again(orr_sim *s, bool folds, orr_error *err)
     s->free_sets = NULL;
     if (!(s->clock = clk_create()))
         return orr_no_memory(err);
+    /* Only these runs have used network and matcher: folds and parts have their own. */
     orr_code code = s->joint || s->lockstep ? begin_anew(s, err) : ORR_OK;
     if (!code && folds && (s->net_ops == &orr__net_aware || s->net_ops == &orr__net_graph))
         code = fold_symmetry_create(s, &s->lockstep, err);

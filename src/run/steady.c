@@ -69,6 +69,7 @@ bool steady_init(orr_sim *s, bool looks)
 {
     const uint32_t last = s->opt.steps ? s->opt.steps - 1 : 0;
     steady_fini(s);
+    /* A single step counts from 0, not from the start of its first rank. */
     s->rounds = (run_rounds){.last = last, .recorded = last, .has_origin = last == 0};
     /* At least three steps: with two there is nothing to skip between the first and the last. */
     if (last > 1 && looks && can_look(s))
@@ -241,6 +242,7 @@ static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
     for (uint32_t i = 0; ok && i < count; i++) {
         const msg_unmatched *m = &list[i];
         *is_quiet = *is_quiet && m->kind != MSG_UNDELIVERED && m->kind != MSG_UNREADY;
+        /* The node that waits; its rank is the destination. */
         ok = put(k, (uint64_t)m->src << 32 | m->dst) && put(k, (uint64_t)m->kind << 32 | m->tag) &&
              put(k, m->size) && put(k, m->receiver.argument);
     }
@@ -313,6 +315,8 @@ void steady_look(orr_sim *s)
 {
     run_rounds *r = &s->rounds;
     struct steady *k = r->look;
+    /* In the place of the oldest; a moment that is not quiet is not counted, so the next one takes
+     * the place again. */
     look *now = &k->looks[k->count % LOOKS];
     bool is_quiet;
     if (!take_state(s, now, &is_quiet)) {

@@ -229,6 +229,8 @@ static void start_what_fits(run_npu *n, sys_queue *q)
         st->is_starting = true;
         sys_phase_start(st);
         st->is_starting = false;
+        /* Only now: the end of a phase that ends within its start comes later in this tick
+         * (is_starting), so the count is not taken back before it is given. */
         q->running++;
         st = next;
     }
@@ -377,6 +379,7 @@ bool sys_copy(fold_copier *c, uint32_t k, run_npu *n, const run_npu *from)
             uint32_t at = orr_map_find(sets, key, RUN_NONE);
             if (at == RUN_NONE) {
                 at = (uint32_t)made_count;
+                /* Without an agreed order: runs with one do not fold (fold_obstacle). */
                 sys_data_set *set = new_set(n, st->set->place, st->set->expected);
                 ok = set && orr_grow(&made, &made_room, made_count + 1) &&
                      orr_map_put(sets, key, at, NULL);
@@ -863,6 +866,7 @@ static bool find_root(request *r)
 static bool find_plan(request *r, uint64_t size)
 {
     orr_sim *s = r->n->sim;
+    /* The number of its first chunk identifies a collective: its ranks count alike. */
     const uint64_t id = r->m ? r->m->next_stream : r->n->streams_made;
     /* One dimension has one order, and rooted collectives cross them in ascending order. */
     if (!s->schedule || coll_has_root(r->kind) || r->route.count < 2)

@@ -144,6 +144,7 @@ static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
         return true;
     /* Once per class, slot and row: the loop below goes over all ranks. */
     const uint32_t seen[] = {k, slots[node]};
+    /* The complement keeps these keys apart from those of names in the same map. */
     if (!orr_map_put(w->group_seen, orr_hash_bytes(seen, sizeof seen, ~(uint64_t)row), 1, &is_new))
         return false;
     for (uint32_t r = 0; is_new && r < n->sim->npu_count; r++) {
@@ -474,6 +475,7 @@ void watch_held_across(run_npu *n, uint32_t place)
     }
     count_or_keep(n, place, WATCH_OP_HELD);
     if (!r->later->count && !r->later->unknown) {
+        /* The first unknown one: compute time is derived from here on (computed_at). */
         r->later->at = clk_now(n->sim->clock);
         r->later->compute = watch_compute_so_far(n);
     }
@@ -593,6 +595,7 @@ static void watch_message(orr_sim *s, uint32_t src, uint32_t dst, uint64_t size)
 /* Bytes of so many groups; saturates. */
 static uint64_t whole_bytes(double each, uint32_t groups)
 {
+    /* Rounded per group, as if each were simulated. */
     return each * groups < (double)INT64_MAX ? (uint64_t)each * groups : INT64_MAX;
 }
 
@@ -752,6 +755,7 @@ static void count_in(
     while (at->held != RUN_NONE) {
         const uint32_t h = at->held;
         run_npu *other = run_npu_of(n->sim, w->holds[h].rank);
+        /* A member that did not need the last one may be in its next step already. */
         if (other->round == w->holds[h].round)
             watch_node_flows(other, w->holds[h].place);
         at->held = w->holds[h].next;
@@ -1192,6 +1196,8 @@ uint64_t watch_overlapped(const orr_sim *s, uint32_t rank)
     if (s->fold)
         return fold_spent(s->fold, rank, WATCH_USES);
     const watch_rank *r = rank_record(s, rank);
+    /* Computing precedes all other uses: if it is what goes on, exposed communication is beside
+     * it. */
     return r->overlapped + (r->doing[WATCH_EXPOSED] ? pending(s, r, WATCH_COMPUTE) : 0);
 }
 

@@ -263,6 +263,7 @@ static bool add_members(picker *p, const cfg_group *g)
     for (uint32_t i = 0; ok && looks_twice && i < count; i++)
         ok = visit_member(p, member_at(g, i), g, true);
     for (uint32_t i = 0; ok && i < count; i++)
+        /* A requested rank has all its steps already. */
         if (!p->asked[member_at(g, i)])
             ok = visit_member(p, member_at(g, i), g, false);
     return ok;
@@ -403,6 +404,7 @@ static bool sort_log(const orr_sim *s, struct watch_record *w, watch_log *l)
             to[order[i]] = (uint32_t)i;
             steps[i] = l->steps[order[i]];
         }
+        /* Ranks refer to steps of the run's own log; a copy is not that. */
         for (size_t i = 0; !l->is_copy && i < l->step_count; i++)
             w->ranks[steps[i].rank].step_of[steps[i].place] = (uint32_t)i;
         for (size_t i = 0; i < l->phase_count; i++)
@@ -437,6 +439,7 @@ static void sort_by_end(watch_step *steps, uint32_t *ended, uint32_t count)
     for (uint32_t i = 1; i < count; i++) {
         const uint32_t step = ended[i];
         uint32_t to = i;
+        /* Strictly later: equal ones stay in the order of the steps, as by_end has them. */
         while (to > 0 && steps[ended[to - 1]].end > steps[step].end && moves_left) {
             ended[to] = ended[to - 1];
             to--;

@@ -320,6 +320,7 @@ static void run_for(run_npu *n, uint32_t place, uint64_t duration)
         return;
     }
     count_stolen(n);
+    /* What was lost so far is the loss of earlier nodes of this slot. */
     n->stolen_before[n->graph->slot[place]] = n->stolen;
     run_npu_timer(n, duration, work_compute_ends, n, place);
 }
@@ -540,6 +541,7 @@ static void execute(run_npu *n, uint32_t place)
         collective(n, place);
         break;
     case ORR_NODE_METADATA: /* evaluated at the start */
+        /* A tick by the rules that refuse an event at tick 0, none by ours. */
         run_npu_timer(n, n->sim->rules->refuses_tick_zero ? work_replay_time(n, 0) : 0,
                       work_node_done, n, place);
         break;
@@ -623,6 +625,7 @@ static void begin_again(run_npu *n)
     const work_graph *g = n->graph;
     n->round++;
     memcpy(n->waiting_for, g->parents, g->count * sizeof *g->parents);
+    /* Figures are those of the last step alone (run_rounds). */
     n->result = (orr_sim_rank_result){.finished_at = ORR_NEVER};
     n->sum_intensity = n->sum_compute_use = n->sum_memory_use = 0;
     n->sum_duration = n->sum_compute_bound = 0;

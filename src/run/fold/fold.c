@@ -300,12 +300,15 @@ uint64_t fold_events(const fold_sim *f)
     return f->events_run;
 }
 
+/* An order was the reason, and this run was strict. */
 bool fold_wants_loose(const fold_sim *f)
 {
     return !f->is_loose && f->s->fold_may_loosen && !f->s->fold_is_strict && !f->s->code &&
            (f->has_given_up ? f->lost_order : f->wants_split);
 }
 
+/* With several steps a run is loose from the start (fold_loosen); where it gave up, a strict one
+ * may hold. */
 bool fold_wants_strict(const fold_sim *f)
 {
     return f->is_loose && f->s->opt.steps > 1 && f->has_given_up && !f->s->code;
@@ -377,6 +380,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
         for (unsigned i = 0; i < BATCH && has_more && !f->is_steady && (!most || f->steps < most);
              i++, f->steps++)
             has_more = fold_step(f);
+        /* The queue may hold nothing but entries that are no longer pending. */
         has_more = has_more && has_events(f);
         if (has_more && !f->is_steady &&
             (atomic_load_explicit(&s->must_stop, memory_order_relaxed) ||

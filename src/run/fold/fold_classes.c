@@ -82,6 +82,7 @@ static uint64_t relation_key(
         /* Collectives have no tags: link and relation coincide. */
         return *link_key = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu, text ^ 0x8ebc6af09c88c6e3u);
     }
+    /* The addends keep a factor from being 0, which would lose what was mixed before. */
     h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
                      value_at(c, ORR_HOLE_COMM_SRC, col->comm_src, node) + 1);
     h = orr_hash_mix(h ^ 0xe7037ed1a0b428dbu,
@@ -316,6 +317,7 @@ static void sum_ports(finder *v)
                 at = next_on_way(s, at, dst);
                 const uint64_t which = (uint64_t)i << 8 | hop << 1 | (at == dst);
                 v->port_sum[at] += orr_hash_mix(v->colour[r] ^ 0x589965cc75374cc3u, which);
+                /* Also by who forwards it: the ports on the way belong to equal ranks. */
                 if (at != dst)
                     v->port_sum[r] += orr_hash_mix(v->colour[at] ^ 0xe7037ed1a0b428dbu, which);
             }
@@ -460,6 +462,7 @@ static void refine(finder *v)
                             : has_lines       ? line_colour(v, r)
                                               : 2;
             if (v->f->is_lockstep && is_peer && other != RUN_NONE)
+                /* A message loads ports of the dimensions that it crosses. */
                 seen = orr_hash_mix(seen ^ 0x8ebc6af09c88c6e3u, way_between(s, r, other) + 1);
             h = orr_hash_mix(h ^ 0xa0761d6478bd642fu, seen ^ 0x8ebc6af09c88c6e3u);
         }
@@ -887,6 +890,8 @@ static fold_family *add_family(fold_sim *f, const fold_family *value)
     if (y) {
         *y = *value;
         y->pattern_by_step = orr_map_create(0);
+        /* Never given again, also when classes merge and families are made anew: memos know a
+         * family by it. */
         y->number = f->family_numbers++;
     }
     if (!y || !y->pattern_by_step ||
@@ -920,6 +925,7 @@ static bool list_lines(
     }
     for (uint32_t m = 0; m < c->count; m++)
         lines[m] = line_of(d, c->ranks[m]);
+    /* Members ascend, and so do their lines as a rule. */
     for (uint32_t m = 1; m < c->count; m++)
         if (lines[m] < lines[m - 1]) {
             qsort(lines, c->count, sizeof *lines, orr_by_u32);
@@ -1174,6 +1180,7 @@ static bool see_sender(fold_sim *f, fold_pairs *h, const fold_class *c, uint32_t
     h->dimension = dimension;
     if (!path || !dimension)
         run_no_memory(f->s);
+    /* Only this side claims: the receivers have the same pairs, or their sum would differ. */
     for (uint32_t m = 0; m < c->count && !fold_is_over(f); m++) {
         tuple t;
         if (!tuple_of(f, c->npu, place, true, c->ranks[m], &t) ||
@@ -1232,6 +1239,7 @@ static bool join_sides(fold_sim *f, fold_pairs *h)
     }
     /* NULL if member m receives from member m: times need no permutation. */
     h->source = is_same ? NULL : source;
+    /* A number of its own for each permutation, as fold_permute memoises by it. */
     h->map = ++f->map_count;
     h->is_joined = true;
     return true;

@@ -170,6 +170,7 @@ static void check_after_last(fold_sim *f, fold_class *c, const fold_event *e)
     const uint8_t slot = slot_of(c, e);
     if (f->is_loose && e->kind != FOLD_PHASE_END)
         return;
+    /* Loosely only the ends of phases of one slot have an order (are_rivals). */
     const fold_event *last = f->is_loose ? &c->slots[slot].last : &c->last;
     if (last->kind == NO_EVENT_YET ||
         (c == f->running && (!f->is_loose || f->ending_slot == slot ||
@@ -334,7 +335,8 @@ static void try_issue(trial *t)
     }
 }
 
-/* The node completed by this event; NONE: a phase that is not the last of its collective. */
+/* The node completed by this event; NONE: a phase that is not the last of its collective. NONE - 1:
+ * an event whose effect is not known here. */
 static uint32_t completed(const fold_event *e)
 {
     const sys_stream *st = stream_of(e);
@@ -532,6 +534,7 @@ bool fold_step(fold_sim *f)
     f->running = c;
     f->events_run++;
     f->turn++;
+    /* The clock has no events here; the layers read the time of the earliest member from it. */
     clk_jump(f->s->clock, (uint64_t)now.at.base);
     if (now.kind == FOLD_PHASE_END) {
         fold_phase_over(f, c, now.meeting);

@@ -323,6 +323,7 @@ static void spend(sweep *v, int64_t from, int64_t to, usage *d)
 
 static bool is_even(const sweep *v, fold_val at)
 {
+    /* A spread is stored once, so equal numbers are equal times. */
     return at.by == v->delay;
 }
 
@@ -502,7 +503,7 @@ static void put_member(const sweep *v, uint32_t member, const usage *d)
         return;
     for (unsigned u = 0; u < WATCH_USES; u++)
         f->spent[rank][u] = (uint64_t)(d->upto[u] - (u ? d->upto[u - 1] : 0));
-    /* Overlap of computation and communication. */
+    /* Overlap of computation and communication. Their sum, less their union. */
     f->spent[rank][WATCH_USES] =
         (uint64_t)(d->upto[WATCH_COMPUTE] + d->flowing - d->upto[WATCH_EXPOSED]);
 }

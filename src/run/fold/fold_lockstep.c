@@ -108,6 +108,7 @@ orr_code fold_lockstep_create(orr_sim *s, fold_lockstep **out, orr_error *err)
         l->standing = f.standing;
         *out = ok ? l : NULL;
     }
+    /* The rest is in the arena of the simulation, this map is not. */
     if (!*out && f.standing)
         orr_map_destroy(f.standing->way_of);
     orr_arena_destroy(f.arena);
@@ -249,6 +250,7 @@ static bool list_steps(writer *v)
     const struct watch_record *w = v->s->watch;
     size_t *next = orr_alloc((size_t)v->s->npu_count + 1, sizeof *next);
     const bool ok = next && v->first && v->steps && v->number;
+    /* A counting sort by rank. */
     for (size_t i = 0; ok && i < w->step_count; i++)
         v->first[w->steps[i].rank + 1]++;
     for (uint32_t r = 0; ok && r < v->s->npu_count; r++)

@@ -109,6 +109,8 @@ static bool has_same_collectives(const run_npu *a, const run_npu *b)
 {
     const orr_sim *s = a->sim;
     const size_t bytes = (size_t)s->lanes * s->dims * sizeof(uint32_t);
+    /* Where an algorithm alternates between variants, classes do not merge: its counters would have
+     * to be compared, too. */
     bool same = a->membership_count == b->membership_count && a->streams_made == b->streams_made &&
                 a->priority == b->priority && !a->variants_made && !b->variants_made &&
                 memcmp(a->next_general, b->next_general, bytes) == 0 &&
@@ -375,6 +377,7 @@ static void join_events(merger *m, uint32_t into)
         }
         f->events[at].is_pending = false; /* freed when it is popped from the queue */
         e.at = join(m, into, m->values);
+        /* Without the check of fold_schedule, which each part's event has passed. */
         fold_put_event(f, &e);
         at = next;
     }
@@ -482,6 +485,7 @@ static void join_logs(merger *m, uint32_t into, uint32_t *ranks, uint32_t count)
         fold_logged step = c->log.steps[s];
         if (step.has_ended)
             continue;
+        /* Parts in one state run the same nodes, so each log has this step under its place. */
         for (uint32_t i = into; i < f->class_count; i++)
             if (m->into[i] == into) {
                 const fold_log *l = &f->classes[i].log;
@@ -642,6 +646,7 @@ static bool forget_others(merger *m)
             return false;
         f->old_families[f->old_family_count++] = f->families[i];
     }
+    /* Only the lists: numbers of families and maps go on, since results are memoised by them. */
     f->family_count = f->pairs_count = 0;
     orr_map_destroy(f->claims);
     orr_map_destroy(f->channel_by_sum);
@@ -682,6 +687,7 @@ static fold_family *family_now(const merger *m, fold_class *c, const fold_family
 static bool move_running(const merger *m, fold_class *c)
 {
     bool ok = true;
+    /* They are listed only where tags may clash (note_running). */
     for (uint32_t i = 0; ok && m->f->may_mix_tags && i < c->phases; i++)
         ok = (c->running[i].family = family_now(m, c, c->running[i].family)) != NULL;
     return ok;

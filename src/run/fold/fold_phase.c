@@ -339,7 +339,8 @@ static size_t put_question(const fold_meeting *m, int64_t *out)
     memcpy(&head[8], &p->memory_speed, sizeof p->memory_speed);
     memcpy(out, head, sizeof head);
     for (uint32_t i = 0; i < count; i++) {
-        /* Relative to the first: the same question at another time is equal. */
+        /* Relative to the first: the same question at another time is equal. A spread is known by
+         * its number. */
         out[PHASE_WORDS + 2 * (size_t)i] = m->starts[i].base - m->starts[0].base;
         out[PHASE_WORDS + 2 * (size_t)i + 1] = m->starts[i].by;
     }
@@ -361,6 +362,7 @@ static const int64_t *recall(const fold_sim *f,
         /* Compared in full: the hash only finds it. */
         if (kept[0] == question[0] && memcmp(kept, question, words * sizeof *question) == 0)
             return kept + words;
+        /* Linear probing; keep() puts a new memo where this search ended. */
         ++*key;
     }
     return NULL;
@@ -843,7 +845,8 @@ static fold_val pairs_delay(fold_sim *f, fold_pairs *h, uint64_t size)
 {
     if (!h->path)
         return (fold_val){(int64_t)fold_delay(f, h->even, size), 0, 0};
-    /* Messages of one channel mostly have one size. */
+    /* Messages of one channel mostly have one size. No message has 0 bytes (fold_message), so the
+     * first one never matches. */
     if (h->delay_size == size)
         return h->delay;
     const uint32_t count = f->classes[h->from_class].count;

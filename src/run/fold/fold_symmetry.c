@@ -416,6 +416,7 @@ bool fold_is_set_apart(orr_sim *s)
         /* One less: the event that begins the collective runs again after the ranks have been
          * separated. */
         s->fold_until = done ? done - 1 : 0;
+        /* Nothing ran before it, so nothing could be repeated: use only what holds throughout. */
         s->fold_level += !s->fold_until;
         snprintf(s->fold_why, sizeof s->fold_why,
                  "%u until a collective of all ranks began, at %llu ns", s->lockstep->classes,

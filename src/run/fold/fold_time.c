@@ -99,6 +99,7 @@ static fold_val failed(fold_times *t)
     return (fold_val){0, 0, 0};
 }
 
+/* Shared by all operations, and apart from `offsets`, which fold_make fills from it. */
 static int64_t *take_scratch(fold_times *t, uint32_t members)
 {
     return orr_grow(&t->scratch, &t->scratch_room, members) ? t->scratch : NULL;
@@ -152,6 +153,7 @@ fold_val fold_make(fold_times *t, const int64_t *at, uint32_t members)
     i = (uint32_t)t->spread_count;
     t->bytes += size;
     const bool fits = t->is_unbound || t->bytes <= t->most_bytes;
+    /* Full is not out of memory: then every rank is simulated instead (fold_run). */
     t->is_full = t->is_full || !fits;
     int64_t *kept = fits ? orr_arena_take(t->arena, size) : NULL;
     if (!kept || !orr_grow(&t->spreads, &t->spread_room, t->spread_count + 1) ||

@@ -195,6 +195,7 @@ LGS_INLINE bool lgs_on_calc(lgs_sim *s, uint32_t e, const orr__goal_node *n, con
                                       .node = node,
                                       .kind = LGS_SPAN_CALC,
                                       .cpu = n->cpu});
+    /* ev has not moved: released operations become events only in lgs_issue_all. */
     lgs_next_turn(s, g, ev->number, *cpu);
     return true;
 }

@@ -210,6 +210,7 @@ static void cut(const parts *all)
     double before = 0;
     for (uint32_t h = 0; h < s->hosts; h++) {
         const double ops = orr__goal_ops(s->goal, h);
+        /* By the middle of its work, so a large host goes where most of it lies. */
         const uint32_t part = (uint32_t)((before + ops / 2) / each);
         all->part_of[h] = (uint8_t)(part < all->count ? part : all->count - 1);
         before += ops + 1;
@@ -339,6 +340,7 @@ static void start(const parts *all)
     for (uint32_t h = 0; h < s->hosts && !s->has_failed; h++) {
         lgs_sim *own = &all->list[all->part_of[h]]->sim;
         const uint32_t ops = orr__goal_ops(s->goal, h);
+        /* One series of numbers, handed from part to part, as on one thread. */
         own->events = s->events;
         own->batches = 0;
         lgs_batch *b = lgs_touch(own, h);
@@ -742,6 +744,7 @@ static bool merge_logs(const parts *all, bool gives_numbers)
         lgs_part *p = f->p;
         do {
             const lgs_logged *l = &p->log[f->at];
+            /* Counts run through the log: this event issued what was added to the one before. */
             for (size_t i = f->at ? l[-1].issued : 0; i < l->issued && gives_numbers; i++)
                 p->final[i] = next++;
             static const lgs_recorded none = {0, 0, 0};
@@ -816,6 +819,7 @@ static void gather_busy(lgs_sim *s, const parts *all)
     const size_t cpus = (size_t)s->hosts * s->cpus;
     const size_t count = s->busy ? cpus * (1 + 2 * (size_t)s->nics) : 0;
     for (size_t i = 0; i < count; i++) {
+        /* The inverse of lgs_busy_group. */
         const size_t cpu = i < cpus ? i : (i - cpus) / s->nics % cpus;
         lgs_part *p = all->list[all->part_of[cpu / s->cpus]];
         lgs_list old = s->busy[i].waiting;

@@ -347,6 +347,7 @@ static void put_near_miss(finder *f, place p)
     const lgs_key *found = NULL;
     for (size_t i = 0; n->kind == ORR_GOAL_RECV && i < s->match.slot_count; i++) {
         const lgs_slot *slot = &s->match.slots[i];
+        /* The top bit: messages wait there, not receives. */
         if (!slot->last || !(slot->last >> 31) || slot->key.host != p.host ||
             !fits(slot->key.source, n->peer))
             continue;
