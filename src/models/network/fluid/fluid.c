@@ -340,6 +340,7 @@ static bool gather(fluid *f, const fluid_resource *r, crowd *c)
                 f->shares[c->through + c->own++] = (fluid_share){.window = share, .most = most};
                 c->wanted_own += most;
             } else if (part->kind == FLUID_THROUGH && !own) {
+                /* Without the wait here, which find_delay looks for. */
                 const double trip = w->use->trip + w->wait - r->delay;
                 const double limit = w->level < w->most ? w->level : w->most;
                 const fluid_share s = {trip, share * w->use->window, share * limit};
@@ -782,6 +783,7 @@ static double find_from(fluid *f)
 
 static bool keeps_rate(const fluid_flow *w, double from)
 {
+    /* One that is not in the heap has no rate yet. */
     return w->rate < from && w->heap_at != NONE;
 }
 
@@ -854,6 +856,7 @@ static void fix_flow(fluid *f, uint32_t index, double rate)
     w->is_fixed = true;
     for (uint32_t k = 0; k < w->use->count; k++) {
         fluid_resource *r = &f->resources[w->use->parts[k].resource];
+        /* Resources that never fill are not part of the solution. */
         if (r->mark != f->mark)
             continue;
         const double share = w->use->parts[k].share;
@@ -929,6 +932,7 @@ static void fill(fluid *f, size_t flows, size_t resources)
             continue;
         }
         for (uint32_t p = f->resources[who & ~RESOURCE].first; p != NONE; p = f->places[p].next) {
+            /* Flows that keep their rates were subtracted at the start (find_touched). */
             const fluid_flow *w = &f->flows[f->places[p].flow];
             if (w->mark == f->mark && !w->is_fixed)
                 fix_flow(f, f->places[p].flow, level);

@@ -187,6 +187,7 @@ static void through(void *net, uint64_t index)
         ok = start_letter(n, one.next);
     else
         orr_map_remove(n->latest, one.pair);
+    /* Freed before the delivery, which may send the next message. */
     n->letters[index].next = n->free_letter;
     n->free_letter = (uint32_t)index;
     orr__net_deliver_after(n->sim, one.latency, one.token);

@@ -86,10 +86,14 @@ static uint64_t step(
 {
     const uint64_t rtt = w->base_rtt;
     uint64_t rate = s->rate, stage = s->stage + 1;
+    /* A sample has the weight of a round trip at most: beyond it that of the past would be
+     * negative. */
     if (tau > rtt)
         tau = rtt;
     s->use = (s->use * (double)(rtt - tau) + use * (double)tau) / (double)rtt;
     const double ratio = s->use / f->config.target;
+    /* After mi_thresh additive steps a multiplicative one, also upwards, to take free capacity
+     * fast. */
     if (ratio >= 1 || s->stage >= f->config.mi_thresh) {
         rate = fab_whole_rate((double)s->rate / ratio, UINT64_MAX / 2);
         stage = 0;
@@ -136,6 +140,7 @@ static void acked(fab *f, uint32_t flow, const fab_frame *ack)
 {
     fab_flow *w = &f->flows[flow];
     hpcc *h = fab_control_state(f, flow);
+    /* An ACK of what was sent after the last update: a round trip has passed. */
     const bool is_full = ack->sequence > h->last_update;
     if (!is_full && !f->config.fast_react)
         return;

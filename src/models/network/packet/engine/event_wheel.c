@@ -212,6 +212,7 @@ static void move_in(fab_wheel *w, uint64_t turn)
         return;
     while (w->far_count && turn_of(w, w->far[0].at) - now < FAB_WHEEL_TURNS)
         fab_wheel_put(w, take_far(w));
+    /* Turn `now` was the next one before, and so is in the slots, unless turns were skipped. */
     if (now > turn + 1)
         move_turn(w, now);
     move_turn(w, now + 1);
@@ -228,6 +229,7 @@ static bool first_later(const fab_wheel *w, uint64_t *at)
     const size_t from = open_turn(w) & (FAB_WHEEL_TURNS - 1);
     size_t word = from / 64;
     uint64_t bits = w->turn_bits[word] & ~(uint64_t)0 << from % 64;
+    /* Around to the word where the search began, whose lower bits come last. */
     for (size_t i = 0; i < WORDS && !bits; i++) {
         word = (word + 1) % WORDS;
         bits = w->turn_bits[word];
@@ -422,6 +424,7 @@ bool fab_wheel_peek(const fab_wheel *w, uint64_t *at)
     const uint64_t ahead = distance_to_next(w);
     if (!ahead)
         return first_later(w, at);
+    /* A lower bound: the slot begins then, its first event may come later. */
     *at = (w->current + ahead) << w->shift;
     return true;
 }

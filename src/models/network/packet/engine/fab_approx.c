@@ -87,6 +87,8 @@ static void put_port(const fab *f, orr_buf *b, uint32_t port)
     put(b, ahead(f, p->busy_until) << 1 | p->has_end);
     if (ahead(f, p->dead_until))
         put(b, ahead(f, p->dead_until));
+    /* By default a draw must not be skipped: then a period in which a port drew a number does not
+     * recur. */
     if (!f->approx->is_asked)
         put(b, p->coins);
     for (uint32_t i = 0; i < p->wire_count; i++) {
@@ -357,6 +359,7 @@ static bool pass_over(fab *f, fab_approx *a)
     if (!has_memory(f, fab_wheel_take_all(&f->wheel, &a->ids, &a->id_room, &count)))
         return false;
     const uint64_t outside = first_outside(f, a, count);
+    /* The jump ends before it. */
     j.periods = orr_min_u64(j.periods, outside > f->now ? (outside - f->now - 1) / period : 0);
     j.periods = orr_min_u64(j.periods, (FAB_LATE - 1) / period);
     j.ticks = j.periods * period;

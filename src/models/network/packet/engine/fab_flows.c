@@ -171,6 +171,7 @@ orr_code fab_send_list(fab *f, const orr__flow_list *l, orr_error *err)
     f->list.flows = l;
     qsort_r(f->list.order, f->list.count, sizeof *f->list.order, by_start, l->lines);
     f->list.base = fab_global_order(f);
+    /* A number for each line: flows of one instant start in the order of the file. */
     f->line->order += l->count;
     f->under_way = f->list.count; /* so that the run continues until all are done */
     /* before any window: none must extend beyond a sample */
@@ -219,6 +220,7 @@ void fab_send_next(fab *f)
         (void)fab_after(f, 0, FAB_EV_HOP, id);
     else
         fab_host_ready(fab_acting(f, r.src), id);
+    /* With lanes the others are handed out before their windows (fab_start_before). */
     if (!f->lanes || fab_next_start(f) == f->now)
         fab_await_list(f);
 }

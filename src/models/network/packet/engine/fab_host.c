@@ -74,6 +74,7 @@ static void selective_take(fab *f, fab_flow *w, const fab_frame *data)
     uint64_t next = w->expected / f->config.payload;
     if (w->expected >= w->size)
         return;
+    /* A duplicate must not count: lanes compare the sum with what is missing (may_be_last). */
     w->gained += !has(w->got, data->sequence / f->config.payload);
     set(w->got, data->sequence / f->config.payload);
     while (next < count && has(w->got, next))
@@ -97,6 +98,7 @@ static uint64_t sent_packets(const fab *f, const fab_flow *w)
 static uint64_t selective_again(const fab *f, fab_flow *w)
 {
     fab_resend *r = w->repeat;
+    /* No bit before missing_from is set, so whole words may be searched. */
     uint64_t word = r->missing_from / 64;
     while (!r->missing[word])
         word++;
@@ -135,6 +137,7 @@ static void settle(const fab *f, fab_flow *w, uint64_t packet)
     set(r->told, packet);
     const uint64_t bytes = bytes_of(f, w, packet);
     r->news += bytes;
+    /* A lost packet left in_flight when it was declared lost. */
     if (!has(r->missing, packet)) {
         w->in_flight -= bytes;
         return;
@@ -149,6 +152,8 @@ static void infer(const fab *f, fab_flow *w, const fab_frame *ack)
     fab_resend *r = w->repeat;
     const bool is_spread = f->config.load_balance || f->config.trimming;
     const uint64_t patience = is_spread ? SPREAD : IN_ORDER;
+    /* The packet left after the latest retransmission, and where routes differ a round trip after
+     * it. */
     const bool is_later = ack->stamp > r->resent_at + (is_spread ? w->base_rtt : 0);
     const bool is_settled = is_later && !r->missing_count;
     if (r->farthest < r->settled + patience || (f->config.trimming && !is_settled))
@@ -256,6 +261,7 @@ static void leave_heap(fab *f, fab_nic *n, uint32_t flow)
     if (last == flow)
         return;
     put_in_heap(f, n, at, last);
+    /* The last one may belong above the gap as well as below. */
     move_up(f, n, at);
     move_down(f, n, f->flows[last].heap_place);
 }
@@ -290,6 +296,7 @@ static bool is_window_bound(const fab *f, const fab_flow *w)
         if (f->config.back_to_zero && f->rules.completes_chunks && window < f->config.chunk)
             window = f->config.chunk; /* else none would be acknowledged */
     }
+    /* Signed: by the reference's rules sent may be behind acked (rules.skips_acked). */
     return (int64_t)(w->sent - w->acked) >= (int64_t)window;
 }
 
@@ -330,6 +337,7 @@ static void nic_pace(fab *f, uint32_t flow, uint64_t known_until)
     fab_nic *n = &f->nics[f->ports[w->port].nic];
     if (!w->is_listed)
         return;
+    /* Nothing is chosen before known_until, so what is due by then counts as due. */
     w->is_due = w->next_at <= known_until;
     note_ready(n, w);
     if (w->is_due)
@@ -560,6 +568,7 @@ void fab_flow_set_rate(fab *f, uint32_t flow, uint64_t rate)
 {
     fab_flow *w = &f->flows[flow];
     fab_port *p = &f->ports[w->port];
+    /* The gap behind the latest packet, as it is at the new rate. */
     w->next_at += fab_transmission_time(f, w->last_size, rate) -
                   fab_transmission_time(f, w->last_size, w->rate);
     if (w->is_listed)
@@ -658,10 +667,12 @@ static void send_packet(fab *f, fab_port *p, uint32_t flow)
                      ? p->busy_until
                      : f->now + fab_transmission_time(f, size + f->config.wire_overhead, w->rate);
     fab_nic_update(f, flow);
+    /* Known only now: the packet fills the window, or is the last. */
     f->frames[id].asks_ack = !w->is_open;
     nic_pace(f, flow, p->busy_until);
     if (f->rules.has_timeouts)
         arm_timeout(f, flow);
+    /* The connection's next message may follow. */
     if (w->after != FAB_NONE && w->highest >= w->size) {
         const uint32_t next = w->after;
         w->after = FAB_NONE;
@@ -878,6 +889,7 @@ orr_code fab_host_redistribute(fab *f, orr_error *err)
     if (!fab_flows_under_way(f, &flows, &count))
         return orr_no_memory(err);
     for (size_t i = 0; i < count && !code; i++)
+        /* Without a rate it has not started, and chooses its NIC when it does. */
         if (f->flows[flows[i]].rate)
             code = take_nic(f, flows[i], err);
     orr_free(flows);
@@ -1130,6 +1142,7 @@ static void set_timer(fab *f, uint32_t flow, uint64_t ticks)
 {
     fab_flow *w = &f->flows[flow];
     w->timeout = fab_after(f, ticks, FAB_EV_TIMEOUT, flow);
+    /* Two more: fab_host_timeout may set the timer before it counts the timeout that has passed. */
     if (f->lanes && w->timeouts + 2 > MOST_TIMEOUTS)
         fab_lanes_expect(f, f->now + ticks);
 }

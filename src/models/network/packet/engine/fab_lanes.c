@@ -265,6 +265,7 @@ void fab_lanes_let_go(fab *f, uint32_t flow)
 void fab_lanes_drop(fab *f, uint32_t id)
 {
     const fab_lanes *s = f->lanes;
+    /* The lane that made a frame follows from its number (make_lane). */
     const uint32_t flow = f->frames[id].flow, owner = id / s->frames_each;
     fab_lane *l = s->of[f->lane];
     if (!f->is_in_window || owner == f->lane) {
@@ -452,6 +453,7 @@ static bool is_too_late(const fab_lanes *s, const fab_news *n)
         return false;
     if (by->hears && !by->hears(by->context, n->end.token, !n->is_done))
         return false;
+    /* The instant itself may be in the window (end_of_window). */
     return heard_at(s->main, n->at) + 1 < s->end;
 }
 

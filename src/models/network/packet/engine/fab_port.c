@@ -21,6 +21,7 @@ static uint64_t time_anew(fab *f, fab_port *p, uint32_t size)
 {
     const uint64_t time =
         fab_transmission_time(f, (uint64_t)size + f->config.wire_overhead, p->rate);
+    /* A pause frame would displace the size of full packets. */
     if (time <= UINT32_MAX && size != FAB_PFC_BYTES) {
         const unsigned i = size == f->ack_bytes;
         p->size_known[i] = size;
@@ -242,6 +243,7 @@ static void flush(fab *f, fab_port *p, uint32_t *head, unsigned class)
     while (*head != FAB_NONE) {
         const uint32_t frame = fab_queue_pop(f, head);
         f->figures.lost++;
+        /* With pauses class 0 is in no account (fab_switch_receive). */
         if (p->is_switch && (class || !f->config.enable_pfc) && f->rules.frees_lost_buffer)
             fab_switch_forget(f, p, frame);
         if (f->watch.hears & FAB_HEARS_FRAMES)

@@ -280,6 +280,7 @@ static uint32_t list_neighbours(search *s, uint32_t node, uint32_t at)
         return at; /* by port */
     sort_neighbours(f, s->neighbours + from, at - from);
     uint32_t kept = from;
+    /* Of several cables to one neighbour the first in this order is kept. */
     for (uint32_t i = from; i < at; i++)
         if (i == from || s->neighbours[i].node != s->neighbours[kept - 1].node)
             s->neighbours[kept++] = s->neighbours[i];
@@ -391,6 +392,7 @@ static bool reach(search *s, uint32_t here, neighbour n)
     }
     if (distance != s->distance[there])
         return true;
+    /* Of equally short routes the one with most links, as telemetry has a place per link. */
     if (s->hops[there] < s->hops[here] + 1)
         s->hops[there] = s->hops[here] + 1;
     if (s->hops[there] > s->r->longest)
@@ -723,6 +725,7 @@ orr_code fab_find_routes(fab *f, orr_error *err)
 uint32_t fab_longest(const fab *f)
 {
     fab_routes *r = f->routes;
+    /* Without a table every column is searched again, only to find the longest. */
     for (uint32_t i = 0; i < r->columns && r->search; i++)
         (void)!(r->search->has_costs ? search_by_cost(r->search, r->roots[i])
                                      : search_by_breadth(r->search, r->roots[i]));
@@ -757,6 +760,7 @@ uint32_t fab_route(const fab *f, uint32_t node, const fab_frame *p)
     if (!(found & IS_LIST))
         return found;
     if (found == FAB_NONE) {
+        /* The root of a column has no cell there: it is the destination's own switch. */
         const uint32_t last = r->root_port[p->to];
         return last != FAB_NONE && f->ports[last].node == node ? last : FAB_NONE;
     }

@@ -140,6 +140,7 @@ static double share_of(const fab *f, const fab_port *p)
 
 static uint32_t head_of(const fab *f, const fab_port *p)
 {
+    /* A pause that goes on has not voted yet. */
     const uint64_t lasting = p->paused ? f->now - p->paused_since : 0;
     return lasting > p->main_head_ticks ? p->pause_head : p->main_head;
 }
@@ -165,6 +166,7 @@ static void find_storm(const fab *f, storm *s)
             s->head = head;
         s->of_head = head == s->head ? s->of_head + 1 : s->of_head - 1;
     }
+    /* A vote leaves a candidate, which need not have a majority: count its ports. */
     s->of_head = 0;
     for (uint32_t i = 0; i < f->port_count; i++) {
         const fab_port *p = &f->ports[i];

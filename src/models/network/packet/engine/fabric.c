@@ -495,6 +495,8 @@ static bool run_lasting(fab *f, uint32_t id, uint8_t kind, uint32_t who)
 /* Events made on demand; most are freed after running. */
 static void run_rare(fab *f, uint32_t id)
 {
+    /* A copy: the entry is free before the event runs, and may be taken or moved by what it
+     * schedules. */
     const fab_event e = *fab_wheel_event(&f->wheel, id);
     if (run_lasting(f, id, e.kind, e.who))
         return;
@@ -504,6 +506,7 @@ static void run_rare(fab *f, uint32_t id)
         run_port_event(f, e.kind, e.who);
         break;
     case FAB_EV_HOP:
+        /* The second of the reference's two events. */
         (void)fab_after(f, 0, FAB_EV_START, e.who);
         break;
     case FAB_EV_START:
@@ -546,6 +549,7 @@ static void run_rare(fab *f, uint32_t id)
 
 uint64_t fab_bound(const fab *f)
 {
+    /* In ns; a bound beyond the range of ticks is none. */
     return f->line->bound_at > UINT64_MAX / f->unit ? UINT64_MAX : f->line->bound_at * f->unit;
 }
 
@@ -642,6 +646,7 @@ uint64_t fab_run(fab *f, uint64_t most)
             continue;
         f->now = e->at;
         f->order = e->order;
+        /* Rounded up: the simulator must not hear of anything before it has happened. */
         f->line->now =
             f->unit == 1 || f->line == &f->own_line ? f->now : (f->now + f->unit - 1) / f->unit;
         run_event(f, id, kind, who);
