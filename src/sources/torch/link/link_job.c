@@ -526,6 +526,7 @@ static bool new_number(const grouper *g, uint32_t rank, const lane *l, size_t i,
     const orr_str name = l->c->calls[i].group;
     const job_group *group = l->of[i];
     uint64_t now;
+    /* Of all ranks, which a call without a name is anyway. */
     if (group && group->id == 0 && !name.len)
         return false;
     if (!group && name.len) {
@@ -566,6 +567,7 @@ static orr_code add_groups(const grouper *g)
     qsort(g->groups, g->count, sizeof *g->groups, by_id);
     for (size_t i = 0; i < g->count && !code; i++) {
         const job_group *group = &g->groups[i];
+        /* Number 0 is that of all ranks, which every reader knows without a list. */
         if (group->id)
             code = orr_set_add_group(g->job->set, group->id, group->ranks, group->count, g->err);
     }
@@ -606,6 +608,7 @@ static orr_code make_set(grouper *g, lane *lanes)
     if (!code && !(code = list_groups(g)) && !(code = find_world(g)) && g->job->rank_count > 1 &&
         !(code = list_aliases(g, &a)))
         code = unite_aliases(g, &a);
+    /* No group is added from here on: lanes keep pointers to them. */
     if (!code && !(code = infer(g, lanes)) && g->job->rank_count > 1)
         give_aliases(g, &a, lanes);
     for (uint32_t r = 0; a.by_name && r < g->job->rank_count; r++)
@@ -943,9 +946,11 @@ static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
 {
     for (uint32_t other = 0; other < r; other++) {
         const size_t n = compare(&all[other], &all[r], room);
+        /* (other && || Rank 0 is the reference, and so is never marked as aligned itself. */
         if (!n || (other && !job->ranks[other].about.is_aligned))
             continue;
         qsort(room, n, sizeof *room, by_value);
+        /* What is added to the times of a rank: the less, the later its clock. */
         job->ranks[r].about.clock_ns = job->ranks[other].about.clock_ns - room[n / 2];
         job->ranks[r].about.is_aligned = true;
         job->ranks[r].about.shared = n;

@@ -102,6 +102,7 @@ static orr_code number_in_order(merger *m, const uint32_t *order, uint32_t **out
             way[depth++] = at;
         while (depth-- > 0) {
             made[count++] = way[depth];
+            /* From 1: 0 means that it has none yet. */
             m->plan[way[depth]].id = count;
         }
     }
@@ -475,6 +476,7 @@ static void plan_operators(merger *m)
     const link_lists *by = &m->l->ops.by_thread;
     for (uint32_t i = 0; i < m->l->ops.count && !m->failed; i++) {
         const uint32_t op = by->list[i], up = m->parent_op[op];
+        /* The list has outer operators first, so the plan of `up` is made. */
         const uint32_t between = unmeasured_parent(m, op);
         const kin_event *e = link_op(m->l, op);
         planned p = empty_plan;
@@ -685,10 +687,12 @@ static orr_code make_room(merger *m, orr_error *err)
 static orr_code plan_all(merger *m, orr_error *err)
 {
     orr_code code;
+    /* Where nodes are paired by name, link_match_names has nested them. */
     for (uint32_t tid = 0; tid < m->l->ops.thread_count && !m->is_by_name; tid++)
         nest(m, tid);
     plan_process(m);
     plan_threads(m);
+    /* Before the operators, of which some go below them. */
     if (!m->failed)
         plan_unmeasured(m);
     if (!m->failed)

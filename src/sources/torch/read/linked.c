@@ -185,6 +185,7 @@ static bool add_groups(orr_linked *l, orr_json_value list)
 {
     orr_json_value item;
     linked_group g;
+    /* All or nothing: first check that every entry can be read. */
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &item);) {
         if (!read_group(l, item, &g))
             return false;

@@ -169,6 +169,7 @@ static orr_code take_parent(const reader *r, const field *f, orr_json_value v, d
 
 static orr_code take_old_parent(const reader *r, const field *f, orr_json_value v, draft *d)
 {
+    /* Where a node has both, ctrl_deps counts, whichever comes first (take_parent). */
     return d->has & HAS_PARENT ? ORR_OK : get_parent(r, f, v, d);
 }
 
@@ -329,6 +330,7 @@ static orr_code take_attr(const reader *r, orr_json_value v, draft *d)
     if (!orr_json_find(v, "name", &name) || orr_json_type_of(name) != ORR_JSON_STRING ||
         orr_json_get_str(name, &key, NULL) || !orr_json_find(v, "value", &value))
         return wrong(r, v, "attrs", "an object with name and value");
+    /* Fields that describe the node itself cannot be overridden. */
     if (orr_str_is(key, "id") || orr_str_is(key, "attrs"))
         return ORR_OK;
     return take_field(r, key, value, d);
