@@ -115,6 +115,7 @@ orr_code joint_create(orr_sim *s, orr_error *err)
     if (!is_needed)
         return ORR_OK;
     struct joint *j = orr_alloc(1, sizeof *j);
+    /* In the simulation at once, which frees it if anything below fails. */
     s->joint = j;
     if (!j || !(j->arena = orr_arena_create()) || !(j->by_key = orr_map_create(0)))
         return orr_no_memory(err);
@@ -520,6 +521,7 @@ static orr_code add_mesh(joint_group *g, span n, uint32_t i, double share, orr_e
 static orr_code add_far_mesh(joint_group *g, span n, uint32_t i, double share, orr_error *err)
 {
     orr_code code = ORR_OK;
+    /* Beyond the last member node_at finds none, which ends the loop. */
     for (span to = node_at(g, 0); to.count && !code; to = node_at(g, to.first + to.count))
         if (to.first != n.first)
             code = add_pair(g, n.first + i, to.first + i % to.count, share / (g->shape.nodes - 1),
@@ -576,6 +578,7 @@ static orr_code add_all_pairs(joint_group *g, const traffic *t, orr_error *err)
         for (uint32_t k = 1; k <= partners && !code; k++) {
             const uint32_t to = (uint32_t)((i + (uint64_t)k * step) % n);
             const bool is_inside = g->members[to] / per == g->members[i] / per;
+            /* Neither divisor is 0 here: this partner is one of those that it counts. */
             const double share = is_inside ? t->up / inside : t->out / (partners - inside);
             code = add_pair(g, i, to, share, err);
         }

@@ -222,6 +222,7 @@ static orr_code add_nodes(mem_ledger *l)
 static int compare_points(const void *a, const void *b)
 {
     const uint64_t x = ((const mem_point *)a)->tick, y = ((const mem_point *)b)->tick;
+    /* Points of one tick are summed, so ties need no order. */
     return x < y ? -1 : x > y;
 }
 

@@ -335,6 +335,7 @@ void msg_drop_moving(orr_sim *s, uint64_t token)
 void msg_tell_sender(void *sim, uint64_t token)
 {
     const clk_call on_sent = msg_moving_of(sim, token).on_sent;
+    /* First: the call may send the sender's next message. */
     msg_drop_moving(sim, token);
     clk_call_now(on_sent);
 }
@@ -355,6 +356,7 @@ static void send_moving(orr_sim *s, const key *k, clk_call on_sent)
         run_no_memory(s);
         return;
     }
+    /* Other parts name it by this token when it has arrived (msg_tell_sender). */
     s->matcher->moving[token & ~MSG_MOVING].origin = token;
     const orr_message message = {k->src, k->dst, k->size, token};
     const orr_code code = s->net_ops->send(s->net, s, &message, &err);

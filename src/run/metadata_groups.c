@@ -90,6 +90,7 @@ static orr_code take_group(reader *r, orr_json_value entry, named_group *out)
     cfg_group *g = &all->groups[all->count];
     /* Number 0 means all ranks (astra-sim.md 6.3). */
     *g = (cfg_group){.id = out->name + 1};
+    /* Counted only when it is complete: one that is unusable leaves no gap. */
     const orr_code code = take_members(r, ranks, g);
     if (!code)
         out->index = (uint32_t)all->count++;
@@ -145,6 +146,7 @@ static orr_code read_text(reader *r, orr_str text, const work_group_table **out)
         if ((*out)->text.len == text.len && memcmp((*out)->text.ptr, text.ptr, text.len) == 0)
             return ORR_OK;
     }
+    /* New, or another text with this hash, which then takes the place in the map. */
     work_group_table *t = orr_arena_new(r->s->arena, 1, work_group_table);
     if (!t || !orr_grow(&r->tables, &r->room, r->count + 1) ||
         !orr_map_put(r->by_text, hash, (uint32_t)r->count, NULL))

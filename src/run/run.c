@@ -297,6 +297,7 @@ const orr_run_rank *orr_run_rank_at(orr_run *r, uint32_t rank)
 {
     if (rank >= orr_run_ranks(r))
         return NULL;
+    /* Engines fill in what they know. */
     r->rank = (orr_run_rank){0};
     r->engine->rank_at(r, rank, &r->rank);
     return &r->rank;

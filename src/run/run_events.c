@@ -277,6 +277,7 @@ static orr_code run_folded(orr_sim *s, orr_error *err)
             return verify_fold(s, err);
         if (code != ORR_END)
             return code;
+        /* First what keeps most of the folding.  Each remedy is remembered in s, so this ends. */
         if (fold_wants_loose(s->fold)) {
             s->fold_is_loose = true;
         } else if (fold_wants_strict(s->fold)) {

@@ -81,6 +81,7 @@ static uint32_t ranks(const orr_run *r)
 
 static uint32_t finished(const orr_run *r)
 {
+    /* A schedule ends as a whole: which ranks had finished before is not counted. */
     return lgs_is_complete(r->is.loggops) ? ranks(r) : 0;
 }
 

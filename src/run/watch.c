@@ -700,6 +700,7 @@ static uint32_t dims_along(const orr_sim *s, const sys_route *r)
 {
     uint32_t along = 0;
     for (uint32_t k = 0; k < r->count; k++)
+        /* A ring over all ranks has no dimensions of its own: it spans every one. */
         if (r->dims[k]->group || r->dims[k]->count == s->npu_count)
             along = UINT32_MAX;
         else
@@ -782,6 +783,7 @@ static watch_across *find_across(orr_sim *s, uint32_t instance)
 {
     struct watch_record *w = s->watch;
     watch_instance *at = &w->instances[instance];
+    /* 0: not looked up yet; else its index plus one. */
     if (at->across)
         return at->across == RUN_NONE ? NULL : &w->across[at->across - 1];
     uint32_t here;
@@ -833,6 +835,7 @@ static void count_in_across(run_npu *n, uint32_t place, uint32_t instance, watch
     orr_sim *s = n->sim;
     struct watch_record *w = s->watch;
     watch_instance *at = &w->instances[instance];
+    /* The last one here as well: it may still have to wait for other parts. */
     if (!hold(n, place, at))
         return;
     watch_held_across(n, place);
@@ -918,8 +921,10 @@ static bool add_hold(struct watch_record *w, uint32_t instance, watch_hold hold)
 static bool copy_counter(orr_sim *s, const fold_copier *c, uint32_t index)
 {
     struct watch_record *w = s->watch;
+    /* A copy: finding those of the copies may move the instances. */
     const watch_instance old = w->instances[index];
     bool ok = true;
+    /* Mostly that of copy 0, which puts its members back below. */
     w->instances[index].held = RUN_NONE;
     for (uint32_t h = old.held; h != RUN_NONE && ok; h = w->holds[h].next)
         for (uint32_t k = 0; k < c->copies && ok; k++) {

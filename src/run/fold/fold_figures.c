@@ -726,6 +726,7 @@ static bool find_window(sweep *v)
     /* One pass over the smears sorted by start: `until` is the end of those so far, so the gap
      * before the next one starts there. */
     int64_t until = LONG_AGO;
+    /* One more than there are, for the gap after the last. */
     for (size_t i = 0; ok && count && i <= count; i++) {
         const int64_t next = i < count ? list[i].from : INT64_MAX;
         const size_t within = next > until ? earlier(starts, starts_count, next) -

@@ -181,6 +181,7 @@ static void split_by(fold_sim *f, const fold_class *c, fold_val a, fold_val b, c
 static bool is_firm(
     fold_sim *f, const fold_class *c, uint32_t place, uint64_t freed_by, fold_val free_at)
 {
+    /* Nothing has run in the slot: it was free from the start. */
     if (!freed_by)
         return c->ready_by[place] == UINT64_MAX;
     return (c->ready_by[place] == freed_by && maker_of(f, c, place)) ||
@@ -221,6 +222,7 @@ void fold_released(run_npu *n, uint32_t place)
         return;
     k->free_at = c->now;
     k->freed_by = f->turn;
+    /* Every other node ends before one of these does, so they tell when the step ends. */
     if (g->child_first[place] == g->child_first[place + 1])
         fold_round_end_at(f, c);
     for (uint32_t e = g->child_first[place]; e < g->child_first[place + 1]; e++) {
@@ -234,6 +236,7 @@ void fold_released(run_npu *n, uint32_t place)
         c->ready_by[child] = is_first || precedes(f, before, c->now) ? f->turn : 0;
         if (c->made)
             c->made[child] = (fold_made){before, c->now, !is_first};
+        /* Any number of receives run at once, so they have no rivals. */
         if (g->slot[child] != WORK_SLOT_RECV)
             check_not_late(f, c, child);
     }

@@ -186,6 +186,7 @@ void fold_round_begins(run_npu *n)
             c->slots[k] = (fold_slot){.last.kind = UINT8_MAX};
     }
     c->round_end = (fold_val){0, 0, 0};
+    /* This class was the last to end the previous step. */
     if (n->sim->rounds.rows[n->round - 1].ranks == n->sim->npu_count)
         find_out(f, n->round - 1);
 }
@@ -267,6 +268,7 @@ void fold_steps_finish(fold_sim *f)
         return;
     for (uint32_t i = 0; i < f->class_count; i++) {
         fold_class *c = &f->classes[i];
+        /* All have begun another step: the one that counts is in `done`. */
         if (f->is_steady) {
             const fold_log rest = c->log;
             c->log = c->done;

@@ -594,6 +594,7 @@ static bool play(fold_sim *f, const fold_val *begun)
                 return false;
             break;
         case OP_END:
+            /* Its time was set with its phase. */
             break;
         case OP_WINS:
             if ((t->differs[t->arguments[e->a].at] || t->differs[t->arguments[e->a + 1].at] ||
