@@ -137,6 +137,7 @@ static inline uint32_t coll_relay_child(const coll_relay_tree *t, uint32_t seat,
         return before == 0 && seat + 1 < t->count ? seat + 1 : 0;
     if (coll_relay_is_star(t))
         return seat == 0 && before + 1 < t->count ? before + 1 : 0;
+    /* At its seat plus each power of two below its lowest set bit; of the root, below anything. */
     uint32_t step = before ? (before - seat) / 2 : seat ? (seat & -seat) / 2 : 1u << 31;
     while (step && (uint64_t)seat + step >= t->count)
         step /= 2;
@@ -149,6 +150,7 @@ static inline uint32_t coll_relay_below(const coll_relay_tree *t, uint32_t seat)
     const uint32_t rest = t->count - seat;
     if (coll_relay_is_chain(t))
         return rest;
+    /* Not for the root, whose subtree is everything. */
     const uint32_t most = coll_relay_is_star(t) ? 1 : seat & -seat;
     return most < rest ? most : rest;
 }

@@ -150,6 +150,7 @@ static orr_code read_bytes(coll_plan *p, orr_span bytes, orr_error *err)
     if (!code)
         code = a ? plan_build(p, a, true, 0, COLL_PLAN_SLOTS, &program, err) : orr_no_memory(err);
     orr_arena_destroy(a);
+    /* Valid only until here: errors of later executions have no lines. */
     p->bytes = (orr_span){NULL, 0};
     return code;
 }

@@ -216,6 +216,7 @@ static orr_code check_size(const coll_plan *p, orr_error *err)
         uint64_t chunks = (uint64_t)p->chunks * 2 + p->scratch[r];
         places += chunks * p->parts;
     }
+    /* Only while the file is read: what passed then need not pass again. */
     if (p->bytes.ptr && places > (1 << 16) + (uint64_t)p->bytes.len * PLACES_PER_BYTE)
         return plan_fail(p, 0, err,
                          "the plan has %" PRIu64 " chunks, more than its steps could fill", places);
@@ -315,6 +316,7 @@ static uint32_t emit(builder *b, uint32_t rank, coll_step s, const uint32_t *dep
     b->steps++;
     r->first_dep[r->count] = r->dep_count;
     for (size_t i = 0; i < dep_count; i++)
+        /* Callers pass `last` as it is: NONE before the first step of a thread block. */
         if (deps[i] != NONE)
             r->deps[r->dep_count++] = deps[i];
     r->steps[r->count] = s;
@@ -325,6 +327,7 @@ static uint32_t emit(builder *b, uint32_t rank, coll_step s, const uint32_t *dep
 static coll_step sized(
     const builder *b, uint32_t from, uint32_t to, const plan_op *op, const block_state *s)
 {
+    /* With values a pipeline runs once, over its whole range (pieces). */
     const bool is_piece = op->unit != COLL_NO_UNIT && !b->checks_values;
     return (coll_step){.from = from,
                        .to = to,
@@ -450,6 +453,7 @@ static went take_up(builder *b, uint32_t index, const plan_op *op, uint32_t rank
                       rank);
             return WENT_WRONG;
         }
+    /* A new one: the old may be in flight (do_send). */
     value *hand = orr_arena_new(b->a, n, value);
     if (!hand) {
         orr_no_memory(b->err);
@@ -475,6 +479,7 @@ static went await_packets(builder *b, uint32_t index, const plan_op *op)
     went w = WENT_ON;
     for (uint32_t i = 0; i < n && w == WENT_ON; i++) {
         const uint32_t landing = r->landing[first + i];
+        /* Neighbouring places mostly landed with one message: one dependency is enough. */
         if (landing != last && landing != s->last)
             w = join(b, rank, s, &landing, 1);
         last = landing;
@@ -633,6 +638,7 @@ static went do_get(builder *b, uint32_t index, const plan_op *op)
     block_state *s = &b->blocks[index];
     if (op->rank == block->rank)
         return fail_op(b, block, op, "a remote buffer that is its own");
+    /* A count: what is read is reduced into the hand. */
     const went w = take_up(b, index, op, op->rank, op->count != 0);
     if (w != WENT_ON)
         return w;
@@ -691,6 +697,7 @@ static went do_signal(builder *b, uint32_t index, const plan_op *op)
                             .peer = b->p->links[op->link].to,
                             .message = f->message,
                             .unit = COLL_NO_UNIT};
+    /* `last` stays: the thread block does not wait for its signal. */
     return emit(b, rank, step, &s->last, 1) == NONE ? WENT_WRONG : WENT_ON;
 }
 
@@ -712,6 +719,7 @@ static went do_wait(builder *b, uint32_t index, const plan_op *op)
 static went do_flush(builder *b, uint32_t index, const plan_op *op)
 {
     link_state *l = &b->links[op->link];
+    /* A send ends when its message has arrived (coll_plan.h). */
     const went w = join(b, b->p->blocks[index].rank, &b->blocks[index], l->sends, l->send_count);
     l->send_count = 0;
     return w;
@@ -720,6 +728,7 @@ static went do_flush(builder *b, uint32_t index, const plan_op *op)
 static went do_acquire(builder *b, uint32_t index, const plan_op *op)
 {
     semaphore *m = &b->semaphores[op->link];
+    /* There from the start: nothing to depend on. */
     if (m->initial) {
         m->initial--;
         return WENT_ON;
@@ -823,6 +832,7 @@ static went do_op(builder *b, uint32_t index, const plan_op *op)
             w = await_packets(b, index, op);
         return w == WENT_ON ? take_up(b, index, op, block->rank, op->verb == PLAN_ADD) : w;
     case PLAN_STORE:
+        /* Local packets are there with the latest step of the thread block. */
         return put_down(b, block, op, s, block->rank, s->last);
     case PLAN_WORK:
         return do_work(b, index, op);
@@ -1044,6 +1054,7 @@ static orr_code finish_rank(builder *b, uint32_t rank, coll_rank_program *out)
     for (uint32_t i = 0; i < n; i++) {
         out->steps[i].first_after = at;
         at += out->steps[i].after_count;
+        /* Counted again below, as the place of the next successor. */
         out->steps[i].after_count = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -1071,6 +1082,7 @@ orr_code plan_build(const coll_plan *p,
                  .data = data,
                  .slots = slot_count};
     *out = (coll_program){.plan = p};
+    /* WENT_WRONG carries no code: run_block takes it from here. */
     err->code = ORR_OK;
     orr_code code = make_states(&b);
     if (!code)
@@ -1082,6 +1094,7 @@ orr_code plan_build(const coll_plan *p,
         code = orr_no_memory(err);
     for (uint32_t r = 0; r < p->ranks && !code; r++)
         code = finish_rank(&b, r, &out->ranks[r]);
+    /* Lists that grew are not in the arena. */
     for (uint32_t r = 0; b.ranks && r < p->ranks; r++) {
         orr_free(b.ranks[r].steps);
         orr_free(b.ranks[r].deps);

@@ -203,6 +203,7 @@ static orr_code add_channel(reader *r, uint32_t rank, channel_type t, orr_json_v
     if ((code = find_link(r, t, rank, peer, place, &out)) ||
         (code = find_link(r, t, peer, rank, place, &in)))
         return code;
+    /* A copy: both lists have this count, and the second push advances it. */
     size_t count = g->channel_count[t];
     if (!push(&g->out[t], &count, &g->out_room[t], out) ||
         !push(&g->in[t], &g->channel_count[t], &g->in_room[t], in))
@@ -311,6 +312,7 @@ static orr_code read_place(op_reader *o, orr_json_value v, operand *out)
     if (size == 0)
         return fail_at(o->r, v, "size: expected at least one chunk");
     const uint64_t all = (uint64_t)size * parts;
+    /* Exact: the plan's parts are a multiple of those of every group (find_parts). */
     const uint64_t from = (uint64_t)index * parts + all * o->part / o->parts;
     const uint64_t to = (uint64_t)index * parts + all * (o->part + 1) / o->parts;
     if (to > UINT32_MAX)
@@ -468,6 +470,7 @@ static void do_put(op_reader *o, const operands *src, const operands *dst, bool 
 {
     check_operands(o, src, dst, 1, 1);
     for (uint32_t i = 0; i < dst->count && !o->code; i++) {
+        /* A single source goes to all destinations. */
         range(o, PLAN_LOAD, &src->all[i < src->count ? i : 0], false);
         work(o, ORR_COLL_FROM_NPU);
         put_to(o, &dst->all[i], is_packet, i);
@@ -479,6 +482,7 @@ static void do_get(op_reader *o, const operands *src, const operands *dst)
     check_operands(o, src, dst, 1, 1);
     for (uint32_t i = 0; i < src->count && !o->code; i++) {
         range(o, PLAN_GET, &src->all[i], false);
+        /* Received and not reduced: an endpoint delay alone. */
         work(o, 0);
         range(o, PLAN_STORE, &dst->all[i < dst->count ? i : 0], false);
     }
@@ -506,6 +510,7 @@ static void do_reduce(
     }
     for (uint32_t i = 0; i < dst->count && !o->code; i++) {
         if (i < kept) {
+            /* The second destination that is kept, of recpkt, gets packets. */
             range(o, PLAN_STORE, &dst->all[i], i > 0);
         } else {
             work(o, ORR_COLL_FROM_NPU);
@@ -542,6 +547,7 @@ static void do_barrier(op_reader *o)
     if ((o->code = number(o->r, o->v, "barrier_id", 1 << 16, &id)) ||
         (o->code = number(o->r, o->v, "num_threadblocks", 1 << 16, &count)))
         return;
+    /* Numbered through: those of earlier GPUs come first. */
     const uint32_t place = o->l->g->first_barrier + id;
     if (place >= o->r->p->barriers)
         o->r->p->barriers = place + 1;
@@ -601,6 +607,7 @@ static void do_pipeline(op_reader *o)
         o->code = read_op(o->r, l, v);
     l->unit = COLL_NO_UNIT;
     loop.to = (uint32_t)l->b->count;
+    /* Nothing to repeat, and run_block could not tell its end from its beginning. */
     if (loop.to == loop.from)
         return;
     if (!o->code && !orr_grow(&l->b->loops, &l->b->loop_room, l->b->loop_count + 1))
@@ -686,6 +693,8 @@ static orr_code read_op(reader *r, block_lists *l, orr_json_value v)
         orr_str t;
         const bool is_none = orr_json_type_of(x) == ORR_JSON_STRING &&
                              !orr_json_get_str(x, &t, r->err) &&
+                             /* A switch is refused below, with the operation or buffer that needs
+                              * it. */
                              (orr_str_is(t, "none") || orr_str_is(t, "switch"));
         if (!is_none && (code = get_channel_type(r, v, "channel_type", &o.type)))
             return code;
@@ -702,6 +711,7 @@ static orr_code read_op(reader *r, block_lists *l, orr_json_value v)
     }
     if (!o.code)
         run_op(&o, name, &src, &dst);
+    /* A place notes one landing, and all pieces of a pipeline share their places. */
     if (!o.code && o.ok && l->unit != COLL_NO_UNIT && has_packets(name))
         o.code = fail_at(r, v, "packets in a pipeline are not supported");
     return o.code ? o.code : o.ok ? ORR_OK : orr_no_memory(r->err);
@@ -851,6 +861,7 @@ static orr_code read_gpus(reader *r, orr_json_value list)
         return orr_no_memory(r->err);
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
         code = read_gpu_head(r, v, rank++);
+    /* A second pass: operations count in parts, which all GPUs together determine (find_parts). */
     rank = 0;
     for (orr_json_iter it = orr_json_iterate(list); !code && orr_json_next_value(&it, &v);)
         code = read_gpu_blocks(r, v, rank++);

@@ -42,6 +42,7 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static uint64_t byte_at(const reader *r, const orr_xml_node *n)
 {
+    /* The name follows the "<". */
     return (uint64_t)((const uint8_t *)n->name.ptr - r->p->bytes.ptr) - 1;
 }
 
@@ -111,6 +112,7 @@ static orr_code find_link(reader *r,
         r->used[at] = 0;
         p->links[p->link_count++] = (plan_link){from, to};
     }
+    /* Messages are matched in order: with two senders the result would depend on time. */
     if (r->used[at] & (sends ? 1 : 2))
         return plan_fail(
             p, byte_at(r, n), r->err,
@@ -197,6 +199,7 @@ static bool add_step(plan_block *b, const step *s, uint32_t send_link, uint32_t 
         : k->receives ? (k->adds ? ORR_COLL_REDUCED : 0u) | (k->sends ? ORR_COLL_SENT_BACK : 0u)
                       : ORR_COLL_FROM_NPU;
     bool ok = true;
+    /* A nop is there for its dependency, and others may wait for it. */
     if (s->kind == 0)
         return put(b, s, (plan_op){.verb = PLAN_STEP_END});
     if (k->receives) /* the range is the destination of the message */
@@ -205,6 +208,7 @@ static bool add_step(plan_block *b, const step *s, uint32_t send_link, uint32_t 
         ok = put(b, s, range_op(PLAN_LOAD, s->src, s->src_at, s->count));
     if (ok)
         ok = put(b, s, (plan_op){.verb = PLAN_WORK, .how = (uint8_t)how});
+    /* `re` reduces into its destination; the others add their source to what has come. */
     if (ok && k->adds)
         ok = put(b, s,
                  is_local ? range_op(PLAN_ADD, s->dst, s->dst_at, s->count)
@@ -341,6 +345,7 @@ static orr_code read_head(reader *r, const orr_xml_node *n)
     p->is_inplace = inplace != 0;
     p->chunks = (uint32_t)chunks;
     p->least = (uint64_t)least;
+    /* 0 and -1: no limit. */
     p->most = most > 0 ? (uint64_t)most : UINT64_MAX;
     return p->name ? ORR_OK : orr_no_memory(r->err);
 }

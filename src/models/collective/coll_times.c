@@ -475,6 +475,7 @@ static void next_half(const coll_times_phase *p, halves *h)
 {
     scale(h);
     if (p->kind == ORR_COLL_ALL_REDUCE && h->distance == p->count) {
+        /* It has gone one step too far: the way back begins with the partner of the last step. */
         h->is_halving = false;
         scale(h);
     }

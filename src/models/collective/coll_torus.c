@@ -53,6 +53,7 @@ static double link_rate(const orr_net_config *c, uint32_t k)
 
 static double hop_latency(const orr_net_config *c, uint32_t k)
 {
+    /* Through a switch: a link up and a link down. */
     return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
 }
 
@@ -83,6 +84,7 @@ static bool find_places(
     if (out->count == 2 && wraps && step > n - step)
         step = n - step; /* the shorter way round */
     out->hops = step ? step : 1;
+    /* Only if the last place is as far from the first as all others from their next. */
     out->is_closed = wraps && out->is_even && (uint64_t)out->count * out->hops == n;
     return true;
 }
@@ -114,10 +116,12 @@ static bool cross(const orr_net_config *c,
         const uint32_t here = at / stride % n, end = to / stride % n;
         const bool is_ring = c->shape[k] == ORR_NET_RING;
         const uint32_t way = (end + n - here) % n;
-        /* Without wraparound, as torus_step() has it, there is one way only. */
+        /* Without wraparound, as torus_step() has it, there is one way only; on a ring a tie goes
+         * clockwise. */
         const bool wraps = !c->is_open[k] && n > 2;
         const bool is_cw = wraps ? way <= n - way : here < end;
         while (at / stride % n != end) {
+            /* By dimension, the rank it leaves, and direction. */
             const uint64_t link = ((uint64_t)k << 32 | at) * 2 + (is_ring && !is_cw);
             const uint32_t count = orr_map_find(crossings, link, 0) + 1;
             if (!orr_map_put(crossings, link, count, NULL))
@@ -141,6 +145,7 @@ static bool find_ring(const orr_net_config *c,
     bool ok = crossings != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
         const uint32_t a = members[i], b = members[i + 1 < count ? i + 1 : 0];
+        /* Half of the data goes either way round (half_of). */
         ok = cross(c, crossings, a, b, &out->ring_cost, &out->ring_latency_ns) &&
              cross(c, crossings, b, a, &out->ring_cost, &out->ring_latency_ns);
     }
@@ -187,6 +192,7 @@ bool torus_shape_of(const orr_net_config *c,
         }
         if (out->axes == TORUS_AXES)
             return false;
+        /* Only along rings: elsewhere all places are equally far from each other. */
         is_box = is_box && at.is_even;
         torus_axis *a = &out->axis[out->axes++];
         a->count = at.count;
@@ -195,6 +201,7 @@ bool torus_shape_of(const orr_net_config *c,
         a->rate = link_rate(c, k);
         a->latency_ns = c->latency_ns[k];
     }
+    /* As many members as places: every combination of places has one. */
     if (is_box && volume == count)
         return true;
     return torus_ring_of(c, members, count, out);
@@ -331,6 +338,7 @@ static parts half_of(const torus_shape *s, double bytes)
     double sent[TORUS_AXES], volume = 1;
     const double n = s->ranks;
     if (s->is_ring) {
+        /* Half goes either way, and the farthest member is half a lap away. */
         p.inside_ns = bytes * (1 - 1 / n) / 2 * s->ring_cost;
         p.inside_bytes = bytes * (1 - 1 / n);
         p.latency_ns = s->ranks / 2 * s->ring_latency_ns;
@@ -342,6 +350,7 @@ static parts half_of(const torus_shape *s, double bytes)
     p.inside_bytes = bytes * sum_of(s, sent);
     p.latency_ns = hops_ns(s);
     if (s->nodes > 1) {
+        /* Only what is left after the reduce-scatter inside. */
         p.outside_bytes = bytes / volume * (1 - 1.0 / (double)s->nodes);
         p.outside_ns = p.outside_bytes / s->out_rate;
         p.latency_ns += doublings(s->nodes) * s->out_latency_ns;
@@ -354,6 +363,7 @@ static parts pairs_of(const torus_shape *s, double bytes)
     parts p = {0};
     double sent[TORUS_AXES];
     if (s->is_ring) {
+        /* A byte travels a quarter of the lap on average; each direction carries half. */
         p.inside_ns = bytes * s->ranks / 8 * s->ring_cost;
         p.inside_bytes = bytes * s->ranks / 4;
         p.latency_ns = s->ranks / 2 * s->ring_latency_ns;
@@ -406,6 +416,7 @@ bool torus_cost_of(const torus_shape *s, orr_collective kind, uint64_t bytes, nc
         return false;
     }
     const double slower = p.inside_ns > p.outside_ns ? p.inside_ns : p.outside_ns;
+    /* The faster network is hidden behind the slower but for one chunk. */
     const double moving = slower + (p.inside_ns + p.outside_ns - slower) / CHUNKS;
     out->latency_ns = p.latency_ns;
     out->time_ns = p.latency_ns + moving;

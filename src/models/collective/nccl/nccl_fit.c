@@ -136,6 +136,7 @@ void nccl_fit(const nccl_row *rows, size_t count, nccl_constants *k)
     double start[KNOBS], old[KNOBS], best;
     for (size_t i = 0; i < KNOBS; i++) {
         double *v = knob_of(k, i);
+        /* Within the limits, which are above 0, as logarithms need. */
         *v = *v < knobs[i].low ? knobs[i].low : *v > knobs[i].high ? knobs[i].high : *v;
         start[i] = *v;
     }
@@ -160,6 +161,7 @@ void nccl_fit(const nccl_row *rows, size_t count, nccl_constants *k)
                                                 : went;
                 }
                 got = loss(rows, count, &on, start);
+                /* Rounding is no gain: the loss falls by this much in each turn, so it ends. */
                 if (got >= best - 1e-9)
                     break;
                 for (size_t i = 0; i < KNOBS; i++)

@@ -519,6 +519,7 @@ static void time_of(const nccl_constants *k,
     const nccl_line *line = &k->line[way.protocol];
     uint32_t usual =
         way.algorithm == NCCL_NVLS || way.algorithm == NCCL_NVLS_TREE ? 16 : k->channels;
+    /* Fewer channels carry less in proportion; more than usual gain nothing here. */
     double share = channels && channels < usual ? (double)channels / usual : 1;
     frame f = {.k = k, .s = s, .line = line, .bytes = kind == ORR_COLL_BARRIER ? 4 : bytes};
     f.protocol = way.protocol;
@@ -680,6 +681,7 @@ static uint32_t walk(
     double at = 0;
     uint32_t best = 0, before = UINT32_MAX;
     *floor_ns = 0;
+    /* Below 64 bytes there is no correction: the first interval is [0, 64). */
     for (uint64_t power = 32;; power *= 2) {
         /* Above 2^32 there is no correction: one interval to the end. */
         double end = power < (1ull << 32) ? (double)(power * 2) : INFINITY;
@@ -779,6 +781,7 @@ bool nccl_cost_of(const nccl_shape *given,
     if (kind == ORR_COLL_REDUCE_SCATTER_BLOCK)
         kind = ORR_COLL_REDUCE_SCATTER;
     if (kind == ORR_COLL_BARRIER)
+        /* One float, all-reduced, as torch.distributed does it. */
         bytes = 4;
     l.s = &s;
     l.kind = kind;
@@ -793,6 +796,7 @@ bool nccl_cost_of(const nccl_shape *given,
         best = by_rule(custom, &l, (double)bytes, channels, &rule_ns);
     if (best == UINT32_MAX)
         best = walk(k, &l, (double)bytes, channels, &floor_ns);
+    /* Rules for smaller sizes count even if none is for this one. */
     floor_ns = rule_ns > floor_ns ? rule_ns : floor_ns;
     time_of(k, &s, kind, (double)bytes, l.ways[best].way, channels, &t);
     out->algorithm = nccl_algorithm_words[l.ways[best].way.algorithm];
