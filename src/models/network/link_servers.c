@@ -257,6 +257,7 @@ orr_code net_servers_send(
     s->sim = sim;
     s->packets[p] = (net_packet){.m = *m, .hash = hash, .at = m->src, .next = NONE};
     orr_error why;
+    /* next_link may look at it from another rank: the caller's view is restored below. */
     const uint32_t origin = s->is_folded ? orr__net_origin(sim) : 0;
     const uint32_t l = s->next_link(s->net, &s->packets[p], &why);
     if (l == NET_LINK_NONE) {
@@ -290,6 +291,7 @@ static bool copy_packets(net_servers *s, const net_copier *c, net_copy_of device
     for (uint32_t p = 0; ok && p < known; p++) {
         if (is_free[p])
             continue;
+        /* A copy: new_packet may move the packets. */
         const net_packet old = s->packets[p];
         for (uint32_t k = 0; ok && k < c->copies; k++) {
             const uint32_t q = k ? new_packet(s) : p;

@@ -56,6 +56,7 @@ static bool make_star(const orr__topology *t, uint32_t devices, bool is_out, sta
         return false;
     for (size_t i = 0; i < t->link_count; i++)
         if (!t->links[i].is_failed)
+            /* Two places on: filling moves each by one, and leaves the starts where they belong. */
             s->first[(is_out ? t->links[i].from : t->links[i].to) + 2]++;
     for (uint32_t d = 2; d <= devices; d++)
         s->first[d] += s->first[d - 1];

@@ -141,6 +141,7 @@ static uint32_t next_link(void *net, net_packet *p, orr_error *err)
         return NET_LINK_ARRIVED;
     at = move_home(a, p, at);
     uint32_t k = 0;
+    /* They differ in some dimension: it has not arrived. */
     while (net_product_coordinate(s, k, at) == net_product_coordinate(s, k, p->m.dst))
         k++;
     if (s->shape[k] == ORR_NET_SWITCH)
@@ -356,6 +357,7 @@ uint64_t orr__aware_least_delay(const void *net, const uint8_t *part_of)
         bool is_inside = true;
         for (uint32_t r = 0; r < a->shape.ranks && is_inside; r++)
             is_inside = part_of[r] == part_of[r - r % size];
+        /* Of one byte: no message has fewer (match.c). */
         const uint64_t delay = orr_ticks(a->latency[k] + 1 / a->speed[k]);
         if (!is_inside && delay < least)
             least = delay;

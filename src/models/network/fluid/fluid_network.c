@@ -96,6 +96,7 @@ static orr_code fluid_network_create(const orr_net_config *cfg, void **out, orr_
     n->latest = orr_map_create(0);
     const bool has_memory = n->f && n->by_pair && n->by_hash && n->latest;
     orr_code code = has_memory ? fluid_paths_init(&n->paths, cfg, n->f, err) : orr_no_memory(err);
+    /* cfg ends with this call. */
     n->paths.where = &n->where;
     if (code)
         fluid_network_destroy(n);

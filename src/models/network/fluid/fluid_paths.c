@@ -229,6 +229,7 @@ static orr_code add_route(fluid_paths *p,
         const uint32_t count = find_ways(p, at, dst, ways, err);
         if (count == 0)
             return fail_route(p, src, dst, err);
+        /* A host chooses its NIC with a seed of its own, as in the packet engine. */
         const uint32_t seed = at == src ? NET_ECMP_HOST_SEED : at;
         const uint32_t hash =
             net_ecmp_hash(net_ecmp_address(src), net_ecmp_address(dst), ports, seed);

@@ -279,6 +279,7 @@ bool orr__graph_holds(void *net, const net_symmetry *before, const net_digit *d)
     drop_moves(g, before->count ? g->move_count : 0);
     const size_t known = g->move_count;
     bool ok = true;
+    /* An xor is made of those by powers of two, a rotation of steps by one. */
     for (uint32_t by = 1; by < d->radix && ok; by *= 2) {
         ok = add_move(g, d, by, d->is_xor ? 2 : d->radix);
         if (!d->is_xor)
@@ -315,6 +316,7 @@ void orr__graph_spread(void *net)
 bool orr__graph_can_divide(const void *net)
 {
     const graph *g = net;
+    /* These routes follow a count of all messages, which parts do not share. */
     return g->t->routing != ORR__ROUTE_BY_MESSAGE;
 }
 
@@ -382,6 +384,7 @@ uint64_t orr__graph_least_delay(const void *net)
     uint64_t least = UINT64_MAX;
     for (size_t i = 0; i < g->t->link_count; i++) {
         const orr__wire *l = &g->t->links[i];
+        /* Of one byte, as in aware.c. */
         const uint64_t delay = l->is_failed ? UINT64_MAX : orr_ticks(l->latency + 1 / l->speed);
         if (delay < least)
             least = delay;

@@ -640,6 +640,8 @@ static uint32_t next_packet(fab *f, uint32_t flow)
                                 .class = w->class,
                                 .is_last = payload == left};
     w->sent += is_again ? 0 : payload;
+    /* After going back (sent = acked) bytes are sent again: only those beyond the highest are
+     * new. */
     const uint64_t fresh = w->sent > w->highest ? w->sent - w->highest : 0;
     w->highest += fresh;
     f->figures.retransmitted_bytes += payload - fresh;
@@ -705,6 +707,7 @@ static void queue_reply(fab *f, fab_nic *n, uint32_t frame)
         return;
     }
     uint32_t *at = n->urgent_tail == FAB_NONE ? &n->ack_head : &f->frames[n->urgent_tail].next;
+    /* Pause frames stay in front (queue_nic_pfc). */
     while (*at != FAB_NONE && is_never_held(f, *at))
         at = &f->frames[*at].next;
     m->next = *at;
@@ -801,6 +804,7 @@ static bool waits_its_turn(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
     fab_flow *before = w->before != FAB_NONE ? &f->flows[w->before] : NULL;
+    /* Once: when its turn has come it starts. */
     w->before = FAB_NONE;
     if (!before || before == w || !before->is_used || before->src != w->src ||
         before->dst != w->dst || before->highest >= before->size)
@@ -955,6 +959,7 @@ static bool wants_ack(const fab *f, const fab_flow *w, const fab_frame *m, uint6
 
 static bool wants_nack(fab *f, fab_flow *w)
 {
+    /* Once per gap and interval: all packets behind a lost one are out of order. */
     if (f->now < w->nack_at && w->last_nacked == w->expected)
         return false;
     w->nack_at = f->now + NACK_INTERVAL_NS * f->unit;
@@ -1012,6 +1017,7 @@ static void receive_data(fab *f, uint32_t frame)
         make_nic_pause(f, w);
     if (w->got) {
         selective_take(f, w, m);
+        /* In an ACK the number of the packet: send_reply replaces the sequence. */
         f->frames[frame].payload = (uint32_t)(m->sequence / f->config.payload);
         send_reply(f, frame, FAB_FRAME_ACK);
         tell_arrival(f, flow);
@@ -1177,6 +1183,7 @@ void fab_host_timeout(fab *f, uint32_t flow)
         return;
     if (!w->is_listed || (p->paused >> w->class & 1)) {
         arm_timeout(f, flow); /* waiting for a turn is not a loss */
+        /* A pause does not count: whether it ever ends is for fab_watch_for_stall. */
         w->timeouts += !w->is_listed;
         fab_watch_for_stall(f);
         f->end.is_stopped |= f->end.is_stalled |= w->timeouts > MOST_TIMEOUTS;

@@ -541,6 +541,8 @@ static uint32_t home_of(const fab *f, uint32_t node, bool are_apart)
 /* Packets of a flow are work for all nodes on its route. */
 static void follow_flow(const fab *f, const orr__flow_line *l, uint64_t *weights)
 {
+    /* Limited, so that sums fit: FLOWS_FOLLOWED flows of so many packets of PACKET_WEIGHT make
+     * 2^54. */
     const uint64_t most = (uint64_t)1 << 32, all = l->bytes / f->config.payload + 1;
     const uint64_t packets = all < most ? all : most;
     const fab_frame m = {.from = l->src,
@@ -614,6 +616,7 @@ static void fill(const parting *p, bool are_homes, const uint64_t *room)
     for (uint32_t n = 0; n < p->f->node_count; n++) {
         if (!p->weights[n] || p->is_home[n] != are_homes)
             continue;
+        /* By its middle: a node that crosses a limit goes where most of it lies. */
         const uint64_t middle = before + p->weights[n] / 2;
         unsigned lane = 0;
         for (uint64_t end = room[0]; lane + 1 < p->wanted && middle >= end;)
@@ -840,6 +843,7 @@ static uint64_t run_window(fab_lanes *s, uint64_t end)
             s->awake[s->awake_count++] = s->of[i];
             s->of[i]->f.is_in_window = true;
         } else if (s->outlooks[i].first_time < end) {
+            /* Without events of its own it may expect frames that have crossed to another lane. */
             forget_times(s->of[i], end);
             look_out(s, s->of[i]);
         }
@@ -1015,6 +1019,7 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
     if (count < under_way)
         return end;
     qsort(s->times, count, sizeof *s->times, orr_by_u64);
+    /* Exclusive: that instant runs event by event, so that the run can end within it. */
     return s->times[under_way - 1];
 }
 
@@ -1113,6 +1118,7 @@ static fab_lane *make_lane(fab *f, unsigned which)
     l->f = *f;
     l->f.lane = which;
     l->f.figures = (fab_figures){0};
+    /* Each lane has a range of the frames' numbers (fab_lanes_drop). */
     l->f.frame_count = (size_t)which * f->lanes->frames_each;
     l->f.frame_room = l->f.frame_count + f->lanes->frames_each;
     l->foreign_free = FAB_NONE;

@@ -89,6 +89,7 @@ static void place_ports(fab *f, const orr__cabling *c)
         /* By actor: tie class FAB_TIE_END and the port, constant.  By schedule: nothing was sent
          * yet. */
         f->ports[i].end_order = f->rules.orders_by_schedule ? 0 : i;
+        /* A stream of its own: draws do not depend on what other ports do. */
         f->ports[i].coins = i;
         f->nic_count += !f->ports[i].is_switch;
     }
