@@ -242,6 +242,7 @@ static void begin_member(writer *w, const char *key, bool is_first)
 static void write_head(writer *w)
 {
     const orr_linked *d = w->l->linked;
+    /* Where the host trace names none, or is missing: the newest known (link_knows_schema). */
     const orr_str schema = d->schema.len ? d->schema : orr_str_of("1.1.1-chakra.0.0.4");
     orr_buf_byte(&w->buf, '{');
     begin_member(w, "schema", true);

@@ -120,6 +120,7 @@ static job_group *find_group(const grouper *g, orr_str name, const uint32_t *ran
 static orr_code note_group(grouper *g, const linked_group *known, uint32_t *room)
 {
     uint32_t count;
+    /* Every rank describes its groups: one that is known is not listed again. */
     if (!known->name.len || !find_members(g, known, room, &count) ||
         find_group(g, known->name, room, count))
         return ORR_OK;
@@ -151,6 +152,7 @@ static void number_groups(grouper *g)
     /* Two passes: new numbers are above every kept number, so that an early group cannot take one
      * that a later group has by name. */
     uint64_t next = 1, id;
+    /* Then it keeps number 0, which every reader takes for all ranks (may_have). */
     if (!g->has_parts && !g->groups[g->world].name.len)
         g->groups[g->world].name = orr_str_of("0");
     for (size_t i = 0; i < g->count; i++) {
@@ -712,6 +714,7 @@ static bool looks_like_json(orr_span bytes)
     for (size_t i = 0; i < bytes.len; i++) {
         const uint8_t c = bytes.ptr[i];
         if (c != ' ' && c != '\n' && c != '\t' && c != '\r')
+            /* 0xEF begins a byte order mark. */
             return c == '{' || c == '[' || c == 0xEF;
     }
     return false;
@@ -895,6 +898,7 @@ static bool list_ends(const orr_link *l, ends *out)
         const kin_event *e = &l->device.events[i];
         if (!is_collective(l, e))
             continue;
+        /* In absolute time: each rank counts from its own first event. */
         if (!orr_push(out->list, out->count, out->room,
                       (shared_end){key_of(l, e), l->device.base_ns + (int64_t)kin_end(e)}))
             return false;
@@ -946,7 +950,7 @@ static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
 {
     for (uint32_t other = 0; other < r; other++) {
         const size_t n = compare(&all[other], &all[r], room);
-        /* (other && || Rank 0 is the reference, and so is never marked as aligned itself. */
+        /* Rank 0 is the reference, and so is never marked as aligned itself. */
         if (!n || (other && !job->ranks[other].about.is_aligned))
             continue;
         qsort(room, n, sizeof *room, by_value);
@@ -967,6 +971,7 @@ static orr_code align_clocks(orr_link_job *job, orr_error *err)
         has_room = list_ends(job->ranks[r].link, &all[r]);
         most = all[r].count > most ? all[r].count : most;
     }
+    /* Two ranks share at most as many ends as one of them has. */
     int64_t *room = orr_alloc(most + 1, sizeof *room);
     has_room = has_room && room;
     for (uint32_t r = 1; has_room && r < job->rank_count; r++)

@@ -316,6 +316,7 @@ static orr_code take_field(const reader *r, orr_str key, orr_json_value v, draft
 {
     for (size_t i = 0; key.len && i < ORR_COUNT(fields); i++) {
         const field *f = &fields[i];
+        /* Most rows are rejected by their first letter. */
         if (f->name[0] == key.ptr[0] && orr_str_is(key, f->name))
             return f->is_ours && r->schemas ? ORR_OK : f->take(r, f, v, d);
     }
@@ -439,6 +440,7 @@ static orr_code keep_node(const reader *r, draft *d)
 
 static void give_back(reader *r, uint64_t byte)
 {
+    /* In steps of some MiB, as each is a system call; what is needed again is loaded again. */
     if (!r->l->input[0] || byte - r->released < RELEASE_STEP)
         return;
     orr_input_release(r->l->input[0], r->released, byte);
