@@ -161,6 +161,7 @@ static void start_if_idle(port *p)
     if (p->state != IDLE || !p->sends.first)
         return;
     if (p->run_length > FAIR_RUN && p->partner->sends.first && p->partner->run_length <= FAIR_RUN)
+        /* It ends there: the partner's own run is not that long. */
         start_if_idle(p->partner);
     else
         start_transfer(p);

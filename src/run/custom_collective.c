@@ -172,6 +172,7 @@ static void squeeze(builder *b)
     uint32_t to = 0;
     for (uint32_t i = 0; i < b->c->count; i++) {
         const uint32_t from = b->p->child_first[i];
+        /* Upwards in place: `to` never passes `from`. */
         memmove(b->p->child + to, b->p->child + from, b->fill[i] * sizeof *b->p->child);
         b->p->child_first[i] = to;
         to += b->fill[i];
@@ -349,6 +350,7 @@ static void execute(run_state *r, uint32_t node)
 static void issue(run_state *r)
 {
     r->is_issuing = true;
+    /* A failure stops the clock, not this loop. */
     while (r->free.count && !r->stream->npu->sim->code) {
         const uint32_t node = r->free.first;
         hash_order_remove(&r->free, node);
@@ -422,6 +424,7 @@ static run_state *new_run(sys_stream *st, const program *p)
         return NULL;
     r->p = p;
     r->stream = st;
+    /* Linked first: end_run undoes it if anything below fails. */
     r->next = st->npu->sim->programs->runs;
     if (r->next)
         r->next->previous = r;

@@ -92,6 +92,7 @@ static void tape_node_start(run_npu *n, uint32_t place)
     struct goal_tape *t = n->sim->tape;
     const uint8_t slot = n->graph->slot[place];
     add(t, &(entry){.kind = ENTRY_NODE, .rank = n->rank, .place = place});
+    /* Any number of receives run at once: they have no order. */
     if (slot == WORK_SLOT_RECV)
         return;
     /* Nodes of one slot ran in sequence without a dependency: the schedule needs that edge. */
@@ -112,6 +113,7 @@ static uint32_t chunk_tag(const sys_stream *st, uint32_t wire_tag)
     const cfg_group *g = sys_node_group(st->npu, st->set->place);
     uint64_t x = st->id * 0x9e3779b97f4a7c15u;
     x ^= (g ? (uint64_t)g->id + 1 : 0) * 0xbf58476d1ce4e5b9u;
+    /* Plans and custom collectives have tags of their own within a chunk. */
     x ^= wire_tag == st->tag ? 0 : (wire_tag + 1ull) * 0x94d049bb133111ebu;
     x ^= x >> 29;
     /* Never all ones, which means any tag. */

@@ -113,6 +113,7 @@ static uint8_t slot_of(const orr_columns *c, uint32_t i)
         return WORK_SLOT_CPU;
     if (c->type[i] == ORR_NODE_COMP)
         return WORK_SLOT_COMP;
+    /* Everything else shares one slot, accesses to memory too (astra-sim.md 6.2). */
     return c->type[i] == ORR_NODE_COMM_RECV ? WORK_SLOT_RECV : WORK_SLOT_COMM;
 }
 

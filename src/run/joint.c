@@ -156,6 +156,7 @@ static double dim_rate(const orr_net_config *c, uint32_t k, uint32_t used)
 
 static double dim_latency(const orr_net_config *c, uint32_t k)
 {
+    /* Through a switch: a link up and a link down. */
     return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
 }
 
@@ -485,6 +486,7 @@ static span node_at(const joint_group *g, uint32_t first)
 
 static orr_code add_pair(joint_group *g, uint32_t a, uint32_t b, double share, orr_error *err)
 {
+    /* Unused: the latency of a collective is the model's. */
     double latency = 0;
     if (a == b || share <= 0)
         return ORR_OK;

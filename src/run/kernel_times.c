@@ -406,6 +406,7 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
     }
     const double part = t->peaks ? PEAKS_ERROR : t->is_compiled ? COMPILED_ERROR : ORR__STEP_ERROR;
     const double own = (w->device - w->waits) * part;
+    /* The part of the errors that all kernels share adds up before it is squared. */
     low2 = low2 * (1 - ORR__SHARED_ERROR) + low * low * ORR__SHARED_ERROR + own * own;
     high2 = high2 * (1 - ORR__SHARED_ERROR) + high * high * ORR__SHARED_ERROR + own * own;
     if (w->host > 0) {
@@ -426,6 +427,7 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
         walk(t, &w, NULL);
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
         const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;
+        /* TFLOP/s; with the peaks of a system file, of the chip at the same utilisation. */
         mean = w.device > 0 ? w.flops / w.device * 1e-6 * scale : 0;
         w.slow = orr_chip_slowdown(t->chip, mean);
     }

@@ -140,6 +140,7 @@ ORR_APART bool grow_heads(struct msg_table *m)
         for (uint32_t p = old[i], next; p != RUN_NONE; p = next) {
             const size_t to = place_of(m, &m->pairs[p].k);
             next = m->pairs[p].chain;
+            /* The order within a chain means nothing: each entry has another key. */
             m->pairs[p].chain = heads[to];
             heads[to] = p;
         }
@@ -533,6 +534,7 @@ ORR_INLINE void send_message(run_npu *from, const key *k, clk_call on_sent)
         s->messages += s->lockstep ? s->lockstep->size[k->src] : 1;
         RUN_TELL(s, message, s, k->src, k->dst, k->size);
     }
+    /* Links count what is sent in the recorded step. */
     if (s->joint)
         fluid_counts(fluid_network_flows(s->net), run_is_recorded(from));
     const orr_message message = {k->src, k->dst, k->size, p};
@@ -758,6 +760,7 @@ static meeting take_meeting(struct msg_table *m, uint64_t i)
 static void start_send(void *sim, uint64_t i)
 {
     orr_sim *s = sim;
+    /* A copy: the message may start another rendezvous, and move them. */
     const meeting w = take_meeting(s->matcher, i);
     const key k = {w.tag, w.npu->rank, w.peer, w.size};
     send_apart(w.npu, k, w.call);

@@ -73,6 +73,7 @@ static orr_code read_packet_files(orr_sim *s, bool is_config, orr_error *err)
     if (s->topology && !s->opt.logical)
         return ORR_OK;
     c->where = orr_where_byte(s->opt.network, ORR_NO_BYTE);
+    /* Without a logical topology: all hosts in one dimension. */
     c->dims = 1;
     c->npus[0] = s->packet->cabling.hosts;
     if (s->opt.logical)
@@ -224,6 +225,7 @@ static void join_clock(orr_sim *s)
 static orr_code create_network(orr_sim *s, orr_error *err)
 {
     orr__net_config own = {s->net_config, s->topology, s->packet};
+    /* Tells our own models that more follows; others see the public part (orr__net_config_of). */
     own.config.size = sizeof own;
     const orr_code code =
         s->net_ops->create ? s->net_ops->create(&own.config, &s->net, err) : ORR_OK;
@@ -254,6 +256,7 @@ orr_code run_network_setup(orr_sim *s, orr_error *err)
         code = cfg_read_ranks(s->opt.ranks_file, s->npu_count, s->arena, &s->ranks_config, err);
     if (!code)
         code = change_links(s, err);
+    /* Last: cables are made of the links as they are after all changes. */
     if (!code && is_packet(s) && !s->packet)
         code = read_packet_files(s, false, err);
     if (!code && s->packet)
@@ -291,6 +294,7 @@ static void keep_line(void *sim, const char *line)
 {
     orr_sim *s = sim;
     char *copy = orr_arena_text(s->arena, orr_str_of(line));
+    /* Without memory a line is missing, which is no reason to fail. */
     if (copy && orr_grow(&s->network_stall, &s->network_stall_room, s->network_stall_count + 1))
         s->network_stall[s->network_stall_count++] = copy;
 }

@@ -293,6 +293,7 @@ static walk *new_walk(sys_stream *st, const coll_program *program, uint32_t memb
     walk *w = orr_alloc(1, sizeof *w);
     if (!w)
         return NULL;
+    /* Listed at once: end_walk undoes it if anything below fails. */
     *w = (walk){.program = program,
                 .own = own,
                 .sim = st->npu->sim,

@@ -107,6 +107,7 @@ static void start_line(watcher *p, const orr_sim *s)
     orr_progress_start(&p->line, "simulating", s->packet ? "packets" : "events", 0,
                        !s->opt.shows_progress);
     p->line.note = p->note;
+    /* Steps may be skipped: how many are run is not known before. */
     if (p->line.fd >= 0 && s->opt.steps < 2)
         p->whole = whole_work(s);
 }
@@ -399,6 +400,7 @@ static orr_code run_all(orr_sim *s, orr_error *err)
         return run_in_lockstep(s, err);
     if (s->fold) {
         const orr_code code = run_folded(s, err);
+        /* Otherwise folding was given up, and every rank is built but has not started. */
         if (code || s->fold || s->has_started)
             return code;
     }

@@ -287,6 +287,7 @@ static const char *idle_plan(const orr_run *r, size_t i)
 {
     orr_collective kind;
     uint32_t members;
+    /* Only of a complete run: in another one its collective may not have come yet. */
     const char *path = orr_sim_finished(r->is.sim) == orr_sim_ranks(r->is.sim)
                            ? sys_unused_plan(r->is.sim, i, &kind, &members)
                            : NULL;

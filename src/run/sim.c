@@ -57,6 +57,7 @@ static uint64_t nearest_ns(orr_ps delay)
 orr_ps orr_net_now(const orr_net *n)
 {
     const uint64_t now = orr__net_now(n);
+    /* Saturates: a clock of nanoseconds reaches further than one of picoseconds. */
     return now < INT64_MAX / 1000 ? (orr_ps)(now * 1000) : INT64_MAX;
 }
 
@@ -141,6 +142,7 @@ static void listen_to(run_hooks *h, const run_observer *o)
     ADD_HOOK(phase_start);
     ADD_HOOK(phase_end);
     ADD_HOOK(send);
+    /* It replaces the continuation of a receive, which one observer can do (goal_tape.c). */
     if (o->receive)
         h->receive = o->receive;
 }
@@ -677,6 +679,7 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         s->stream_size = sizeof(sys_stream) + sys_coll_custom.state_size;
     if (!s->opt.queues_per_dim)
         s->opt.queues_per_dim = 1;
+    /* Zero is the default of all options, so a scale of 0 is given as a negative one. */
     if (s->opt.injection_scale == 0)
         s->opt.injection_scale = 1;
     else if (s->opt.injection_scale < 0)

@@ -375,6 +375,7 @@ bool sys_copy(fold_copier *c, uint32_t k, run_npu *n, const run_npu *from)
         sys_queue *to = &n->queues[q];
         to->running = from->queues[q].running;
         for (sys_stream *st = from->queues[q].first; ok && st; st = st->next) {
+            /* An address decides nothing here: copies are made in the order of the queues. */
             const uint64_t key = (uint64_t)(uintptr_t)st->set;
             uint32_t at = orr_map_find(sets, key, RUN_NONE);
             if (at == RUN_NONE) {
@@ -482,6 +483,7 @@ orr_str sys_node_group_name(const run_npu *n, uint32_t place)
     const uint32_t text =
         t->columns.pg_name ? t->columns.pg_name[n->graph->node[place]] : ORR_NO_NAME;
     const orr_str name = text == ORR_NO_NAME ? (orr_str){"", 0} : orr_trace_text(t, text);
+    /* Group 0 is that of all ranks. */
     return name.len == 1 && name.ptr[0] == '0' ? (orr_str){"", 0} : name;
 }
 
@@ -751,6 +753,7 @@ static void set_route(const request *r, uint64_t i, sys_route *out)
             out->dims[k] = all->dims[t->order[k]];
     } else if (r->kind == ORR_COLL_ALL_GATHER) {
         for (uint32_t k = 0; k < all->count; k++)
+            /* Descending, unlike all others (astra-sim.md 5.2). */
             out->dims[k] = all->dims[all->count - 1 - k];
     }
 }
@@ -836,6 +839,7 @@ static bool cut(request *r, uint64_t *size)
         return false;
     }
     r->route.data = chunk;
+    /* What does not divide evenly makes further chunks of full size (astra-sim.md 5.2). */
     r->streams = chunk ? (*size + chunk - 1) / chunk : 0;
     return true;
 }

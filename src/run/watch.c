@@ -174,6 +174,7 @@ static uint32_t classify(run_npu *n, uint32_t place)
     bool is_new = false;
     like.collective = (uint8_t)(c->comm_type ? c->comm_type[i] : -1);
     like.size = c->comm_size && c->comm_size[i] > 0 ? (uint64_t)c->comm_size[i] : 0;
+    /* 0: its members are not known. */
     like.group_ranks = g ? g->count : name.len == 0 ? n->sim->npu_count : 0;
     const uint32_t row = find_tally(w, &like);
     if (row == RUN_NONE)
@@ -560,6 +561,7 @@ static void widen_bins(watch_traffic_bins *b, uint32_t dims, unsigned doublings)
     for (uint32_t k = 0; k < dims; k++)
         for (uint32_t i = 0; i < WATCH_TRAFFIC_BINS; i++) {
             const uint64_t bytes = b->bytes[k][i];
+            /* In place: a bin moves to one that was read before it, bin 0 to itself. */
             b->bytes[k][i] = 0;
             b->bytes[k][doublings < 32 ? i >> doublings : 0] += bytes;
         }
@@ -956,6 +958,8 @@ bool watch_multiply(orr_sim *s, const fold_copier *c)
             continue;
         for (uint32_t k = 1; k < c->copies && ok; k++) {
             watch_rank *to = &w->ranks[fold_moved(c, k, r)];
+            /* Shares step_of, which is unused: where steps are kept no symmetry is reduced
+             * (find_all_digits). */
             *to = w->ranks[r];
             if (!to->flows_at)
                 continue;
@@ -1056,6 +1060,7 @@ bool watch_create_part(orr_sim *part, const orr_sim *all)
         !(w->instance_by_key = orr_map_create(0)) ||
         (from->bins && !(w->bins = orr_arena_new(w->arena, 1, watch_traffic_bins))))
         return false;
+    /* Counts are still 0: parts begin with the run. */
     w->tally_count = from->tally_count;
     if (w->tally_count)
         memcpy(w->tallies, from->tallies, w->tally_count * sizeof *w->tallies);
@@ -1099,6 +1104,7 @@ static bool add_log(struct watch_record *w, const struct watch_record *of)
               orr_grow(&w->phases, &w->phase_room, w->phase_count + of->phase_count + 1);
     for (size_t i = 0; ok && i < of->instance_count; i++) {
         watch_instance like = of->instances[i];
+        /* An index of the part's own list. */
         like.across = 0;
         ok = (to[i] = watch_find_instance(w, &like)) != RUN_NONE;
     }

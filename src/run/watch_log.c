@@ -160,6 +160,7 @@ static int64_t peer_of(const picker *p, uint32_t rank, uint32_t place)
 
 static bool group_at(const picker *p, uint32_t rank, uint32_t place, const cfg_group **g)
 {
+    /* Only looked up: the casts are for the types of run_npu. */
     const run_npu probe = {
         .sim = (orr_sim *)p->s, .rank = rank, .graph = (work_graph *)run_graph_of(p->s, rank)};
     return sys_find_group(&probe, place, g);
@@ -176,6 +177,7 @@ static bool add_phases(picker *p, size_t first)
         if (l->phase_count + 1 >= RUN_NONE ||
             !orr_grow(&l->phases, &l->phase_room, l->phase_count + 1))
             return false;
+        /* k counts the steps of this rank, which were added from `first` on. */
         phase.step = (uint32_t)(first + k);
         l->phases[l->phase_count++] = phase;
     }
@@ -237,6 +239,7 @@ static bool visit_member(picker *p, uint32_t rank, const cfg_group *g, bool is_f
             continue;
         const uint64_t key = key_of(p, rank, i);
         if (is_first_look)
+            /* The last stays: members come in ascending order. */
             ok = orr_map_put(p->last, key, rank, NULL);
         else if (!p->src->is_even || orr_map_find(p->last, key, rank) == rank)
             ok = add_bucket(p, rank, &p->buckets[i]);

@@ -368,6 +368,7 @@ orr_code fold_run(fold_sim *f, orr_error *err)
 {
     orr_sim *s = f->s;
     bool has_more = true;
+    /* After a stop it goes on from where it was. */
     if (!f->has_started) {
         /* The tape asks whether the run is loose, so it comes after. */
         if (!fold_keep_log(f) || !fold_loosen(f) || !fold_tape_create(f) || !fold_merge_init(f))

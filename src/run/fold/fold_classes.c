@@ -254,6 +254,7 @@ static bool find_others(finder *v)
             }
             const int64_t peer = x->type == ORR_NODE_COMM_SEND ? run_npu_dst(&probe, x->place)
                                                                : run_npu_src(&probe, x->place);
+            /* A peer that is missing or wrong is the run's business, not that of folding. */
             *out = peer < 0 || peer >= (int64_t)s->npu_count ? RUN_NONE : (uint32_t)peer;
         }
     }
@@ -398,6 +399,7 @@ static uint64_t root_of(const orr_sim *s, const run_npu *probe, uint32_t place)
     if (!sys_find_group(probe, place, &g))
         return 0; /* reported by find_others */
     const int64_t root = given != ORR_NO_VALUE ? given : g ? (int64_t)g->members[0] : 0;
+    /* A wrong root is reported when the collective runs (find_root). */
     if (root < 0 || root >= (int64_t)s->npu_count)
         return 1;
     if (g && g->count != s->npu_count)

@@ -465,6 +465,7 @@ static void sweep_rest(sweep *v, const uint32_t *rest, size_t rest_count, uint32
         v->list[v->count++] = at;
         add_pieces(v, &at);
         if (is_on_device(v, step))
+            /* There is room on both sides of the nodes in the window. */
             v->compute[start < v->lo ? early++ : last++] = at;
     }
     sum_compute_back(v, v->compute_first);

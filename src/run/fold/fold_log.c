@@ -152,6 +152,7 @@ static uint32_t base_of(uint32_t rank, const fold_note *note)
     uint32_t base = rank;
     for (uint32_t k = 0; k < note->dim_count; k++) {
         const sys_dim *d = note->dims[k];
+        /* The group identifies it. */
         if (d->group)
             return 0;
         base -= rank / d->offset % d->count * d->offset;
@@ -263,6 +264,7 @@ static bool list_spreads(spread_list *l, const fold_log *log)
 {
     bool ok = l->seen != NULL;
     for (size_t i = 0; ok && i < log->count; i++)
+        /* The end of a step that has not ended is 0, and so even. */
         ok = add_spread(l, log->steps[i].start) && add_spread(l, log->steps[i].end);
     for (size_t i = 0; ok && i < log->phase_count; i++)
         ok = add_spread(l, log->phases[i].start) && add_spread(l, log->phases[i].end);

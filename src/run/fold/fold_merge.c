@@ -294,6 +294,7 @@ static bool find_alike(const fold_sim *f, uint32_t *like)
             continue;
         for (uint32_t k = a->next_kin; k != i; k = f->classes[k].next_kin) {
             const fold_class *b = &f->classes[k];
+            /* Pairs with a smaller one were compared before. */
             if (k < i || like[k] != k || b->done_sum != a->done_sum || !is_idle(b) ||
                 !is_same_state(f, a, b))
                 continue;
@@ -322,6 +323,7 @@ static fold_val join(merger *m, uint32_t into, const fold_val *values)
     fold_sim *f = m->f;
     size_t count = 0;
     bool is_even = true;
+    /* From there on: a class is merged into the smallest (refine_states). */
     for (uint32_t i = into; i < f->class_count; i++)
         if (m->into[i] == into) {
             is_even = is_even && !values[i].by && values[i].base == values[into].base;
@@ -790,6 +792,7 @@ static void try_now(fold_sim *f)
 {
     const uint32_t all = f->class_count;
     merger m = {.f = f,
+                /* The second half: by class, the first one in the same state (find_alike). */
                 .into = orr_alloc(2 * (size_t)all, sizeof *m.into),
                 .counts = orr_alloc(all, sizeof *m.counts),
                 .channel = orr_alloc(all, sizeof *m.channel),
@@ -838,6 +841,7 @@ void fold_merge_maybe(fold_sim *f, const fold_class *c, int64_t now)
     const uint64_t cost = (f->s->npu_count + (uint64_t)c->npu->graph->count) / EVENTS_PER_TRY;
     f->next_merge =
         f->events_run + (f->walks == before && ++f->merge_tries > FREE_TRIES ? cost : 0);
+    /* With one class left there is nothing more to merge. */
     f->may_merge = f->walks > 1;
 }
 

@@ -667,6 +667,7 @@ static void complete(fold_sim *f, fold_meeting *m)
                                       (uint32_t)known[FOLD_LAGS + 1 + 2 * (size_t)i], 0};
     const uint32_t id = f->is_taping ? fold_tape_phase(f, m, f->phase_ends) : 0;
     if (f->s->watch->bins)
+        /* With the first class: the words are relative to its start. */
         note_sent(f, &f->classes[m->family->classes[0]],
                   &(fold_sent){.at = m->starts[0],
                                .words = fold_words_of(f, m->family, known),
@@ -749,6 +750,7 @@ static bool note_running(fold_sim *f, fold_class *c, const fold_meeting *m, uint
         run_no_memory(f->s);
         return true;
     }
+    /* All running phases are listed, so there are as many entries. */
     for (uint32_t i = 0; i < c->phases; i++)
         if (c->running[i].stream == m->stream && c->running[i].family != m->family &&
             may_mix(f, c, &c->running[i], &mine))
@@ -827,6 +829,7 @@ void fold_phase_start(sys_stream *st)
         fold_give_up(f, "chunks of two groups have the same tag");
         return;
     }
+    /* Members may be in different steps: is_same_meeting does not compare the round. */
     f->mixes_rounds = f->mixes_rounds || m->round != n->round;
     m->streams[place] = st;
     m->starts[place] = c->now;

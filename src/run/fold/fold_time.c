@@ -211,6 +211,7 @@ fold_val fold_add_slow(fold_times *t, fold_val a, fold_val b)
     memo k = {.op_map = OP_ADD, .a = a.by, .b = b.by};
     uint64_t key;
     if (!recall(t, &k, &key)) {
+        /* Neither is even (fold_add). */
         const uint32_t n = t->spreads[a.by].members;
         int64_t *at = take_scratch(t, n);
         if (!at)
@@ -227,6 +228,7 @@ fold_val fold_sub_slow(fold_times *t, fold_val a, fold_val b)
     memo k = {.op_map = OP_SUB, .a = a.by, .b = b.by};
     uint64_t key;
     if (!recall(t, &k, &key)) {
+        /* b is not even (fold_sub); a may be, and then has no list. */
         const uint32_t n = t->spreads[b.by].members;
         int64_t *at = take_scratch(t, n);
         if (!at)
@@ -248,6 +250,7 @@ fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b)
     if (fold_most(t, b) <= a.base)
         return a;
     if (!recall(t, &k, &key)) {
+        /* One of them may be even, not both (fold_max). */
         const uint32_t n = t->spreads[a.by ? a.by : b.by].members;
         int64_t *at = take_scratch(t, n);
         if (!at)

@@ -82,6 +82,7 @@ static bool keep_log(struct fold_found *k, const orr_sim *s)
     k->phases = w->log.phases;
     k->phase_count = w->log.phase_count;
     if (!w->log.is_copy) { /* all ranks were simulated, if not all consecutive steps */
+        /* The log's lists are those of the record, which must not free them. */
         w->steps = NULL;
         w->phases = NULL;
         w->step_count = w->step_room = w->phase_count = w->phase_room = 0;
