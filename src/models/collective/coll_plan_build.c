@@ -223,7 +223,7 @@ static orr_code check_size(const coll_plan *p, orr_error *err)
     return ORR_OK;
 }
 
-/* Each range lies in its buffer; each thread block waited for exists. */
+/* Each range lies in its buffer. */
 static orr_code check_op(const builder *b, const plan_block *block, plan_op *op)
 {
     const coll_plan *p = b->p;

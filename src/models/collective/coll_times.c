@@ -500,6 +500,8 @@ static bool halving_times(const coll_times_phase *p,
         const uint64_t size = coll_times_on_the_wire(h.size), step = h.distance << 1 | BY_XOR;
         const uint64_t distance = h.distance;
         next_half(p, &h);
+        /* By the size of the packet that the receive makes, not of the one received
+         * (coll_make_packet). */
         const int64_t more = (int64_t)charge(p, &w, k + 1, h.size);
         memcpy(now, end, members * sizeof *now);
         for (uint32_t i = 0; l && i < members; i++)
@@ -761,6 +763,7 @@ static uint64_t lag_of(const coll_times_phase *p)
     }
     const walk w = p->ops == &coll_ring ? ring_walk(p) : direct_walk(p);
     const uint64_t size = p->ops == &coll_ring ? ring_size(p) : direct_size(p);
+    /* Every receive makes a packet, so the last one made is never sent (coll_exchange.h). */
     return last_timer(p, &w, w.packets + w.parallel - 1, size);
 }
 
@@ -771,6 +774,7 @@ static bool even_ends(const coll_times_phase *p, coll_times_net *net, int64_t st
         const uint64_t delay =
             net->delay(net->context, distance_step(p, 1), 0, coll_times_on_the_wire(ring_size(p)));
         *end = start + (int64_t)(p->endpoint + ring_charges(p, &w) + w.packets * delay);
+        /* As in ring_times: what would overflow is left to the run of every rank. */
         return (double)w.packets * (double)delay < 0x1p61;
     }
     return p->ops == &coll_direct ? direct_even(p, net, start, end, NULL)

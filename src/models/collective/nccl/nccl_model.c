@@ -581,7 +581,7 @@ nccl_generation nccl_generation_of(const char *name)
     for (size_t i = 0; name && i < sizeof parts / sizeof *parts; i++) {
         size_t length = strlen(parts[i].part);
         for (const char *at = name; *at; at++) {
-            /* A whole word: "gh200" is not "h200" of a longer one, but both are Hopper. */
+            /* Anywhere in the name: "gh200" contains "h200", but both are Hopper. */
             if (strncasecmp(at, parts[i].part, length) == 0)
                 return parts[i].generation;
         }
@@ -744,6 +744,7 @@ static void interval(const nccl_constants *k,
     out->extrapolates = k->rows == 0 || s->nodes > 1 || !measured || s->ranks > k->ranks_most ||
                         bytes > 4.0 * (double)k->bytes_most ||
                         (way.algorithm != NCCL_RING && way.algorithm != NCCL_DIRECT);
+    /* Measured inside hosts only (nccl_constants.c): twice as wide between them. */
     if (s->nodes > 1)
         wide += 1;
     if (k->rows && out->extrapolates)

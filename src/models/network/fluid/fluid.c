@@ -787,9 +787,8 @@ static bool keeps_rate(const fluid_flow *w, double from)
     return w->rate < from && w->heap_at != NONE;
 }
 
-/* All flows that the changes may reach, and the resources between them. */
-/* Breadth-first search, alternating between flows and resources: the list of flows grows while it
- * is traversed. */
+/* All flows that the changes may reach, and the resources between them. Breadth-first search,
+ * alternating between flows and resources: the list of flows grows while it is traversed. */
 static bool find_touched(fluid *f, size_t *flows, size_t *resources)
 {
     const double from = find_from(f);

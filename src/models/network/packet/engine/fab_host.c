@@ -1075,6 +1075,7 @@ static void receive_ack(fab *f, uint32_t frame)
         return;
     }
     const uint64_t before = w->acked;
+    /* Of a chunk only its end counts: before it an ACK acknowledges nothing more. */
     const uint64_t sequence =
         f->config.back_to_zero ? m.sequence - m.sequence % f->config.chunk : m.sequence;
     if (sequence > w->acked)
@@ -1091,7 +1092,7 @@ static void receive_ack(fab *f, uint32_t frame)
         fab_tell_mark(f, m.flow);
     if (w->acked >= w->size)
         complete(f, m.flow);
-    w = &f->flows[m.flow]; /* flows may have been reallocated */
+    w = &f->flows[m.flow];
     if (m.kind == FAB_FRAME_NACK && !w->is_selective)
         w->sent = w->acked;
     else if (f->rules.skips_acked && w->sent < w->acked)

@@ -154,6 +154,7 @@ static bool make_losses(fab *f, const orr__cabling *c)
     for (uint32_t i = 0; i < f->port_count; i++) {
         fab_port *p = &f->ports[i];
         if (c->cables[i / 2].error > 0) {
+            /* Both ports of a cable have its number. */
             lossy += i % 2 == 0;
             p->loss = lossy;
         } else {
