@@ -151,6 +151,7 @@ static void tape_send(
 static void received(void *context, uint64_t number)
 {
     struct goal_tape *t = context;
+    /* A copy: what continues may post further receives. */
     const pending p = t->receives[t->entries[number].receive];
     if (p.stream)
         p.stream->taped = (uint32_t)number + 1;

@@ -202,8 +202,8 @@ static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
     return differ_along(&s->net_config, g->members, g->count, k);
 }
 
-/* Rate and latency of a route from one member to another. */
-/* The slowest resource on the route decides, weighted by its share of the bytes. */
+/* Rate and latency of a route from one member to another: the slowest resource on it decides,
+ * weighted by its share of the bytes. */
 static orr_code measure_route(
     struct joint *j, uint32_t from, uint32_t to, double *rate, double *latency, orr_error *err)
 {
@@ -598,6 +598,7 @@ static orr_code add_axis(
         for (int forward = 0; forward < 2 && !code; forward++) {
             uint32_t at = g->members[i];
             const uint32_t next = torus_step(c, k, a->hops, at, forward);
+            /* The end of a line: nothing goes further. */
             if (!bsearch(&next, g->members, g->count, sizeof next, orr_by_u32))
                 continue;
             /* Link by link: halfway around a ring a route would choose one direction. */
@@ -895,6 +896,7 @@ static meeting_of_ranks *find_meeting(joint_group *g, uint64_t number)
         }
         *m = (meeting_of_ranks){.ranks = lists, .places = lists + g->expected};
     }
+    /* The lists stay: all meetings of a group need the same room. */
     *m = (meeting_of_ranks){.group = g, .number = number, .ranks = m->ranks, .places = m->places};
     return *at = m;
 }

@@ -88,6 +88,7 @@ static bool make_phase_room(sys_stream *st, uint32_t count)
 {
     if (count <= st->phase_room)
         return true;
+    /* The shorter list is lost to the arena, which happens a few times per stream at most. */
     st->phases = orr_arena_new(st->npu->sim->arena, count, sys_phase);
     st->phase_room = st->phases ? count : 0;
     return st->phases != NULL;

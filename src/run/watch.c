@@ -738,6 +738,7 @@ static bool hold(run_npu *n, uint32_t place, watch_instance *at)
         run_no_memory(n->sim);
         return false;
     }
+    /* The round tells a wait of an earlier step from one of this (count_in). */
     w->holds[h] = (watch_hold){n->rank, place, at->held, n->round};
     at->held = h;
     return true;

@@ -194,7 +194,6 @@ bool fold_colour_ranks(orr_sim *s)
     return s->fold_colour != NULL;
 }
 
-/* An obstacle is not an error: every rank is simulated, and fold_why gives the reason. */
 /* Limit on the bytes of spreads.  Consecutive steps that do not settle add some each; allow more of
  * them if there are many ranks, since a run of every rank would not finish. */
 static size_t most_spreads(const orr_sim *s)
@@ -204,6 +203,7 @@ static size_t most_spreads(const orr_sim *s)
     return wanted < least ? least : wanted > most ? most : wanted;
 }
 
+/* An obstacle is not an error: every rank is simulated, and fold_why gives the reason. */
 orr_code fold_create(orr_sim *s, struct fold_sim **out, orr_error *err)
 {
     const char *why = obstacle(s);

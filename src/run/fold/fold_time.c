@@ -268,6 +268,7 @@ fold_val fold_max_slow(fold_times *t, fold_val a, fold_val b)
 fold_val fold_permute(
     fold_times *t, fold_val a, uint32_t map, const uint32_t *from, uint32_t members)
 {
+    /* By the number of the permutation, which stands for `from`. */
     memo k = {.op_map = OP_PERMUTE | (uint64_t)map << 8, .a = a.by};
     uint64_t key;
     if (!a.by)
@@ -286,6 +287,7 @@ fold_val fold_permute(
 /* Of a merged class: the values of one of its parts. */
 fold_val fold_part_of(fold_times *t, fold_val a, uint32_t at, uint32_t count)
 {
+    /* b is a count here, and no spread: the operation keeps such keys apart. */
     memo k = {.op_map = OP_PART | (uint64_t)at << 8, .a = a.by, .b = count};
     uint64_t key;
     if (!a.by || (at == 0 && count == t->spreads[a.by].members))

@@ -51,7 +51,7 @@ static uint64_t use_of(const orr_sim *s, uint32_t rank, unsigned use)
     return use < WATCH_USES ? watch_spent(s, rank, (watch_use)use) : watch_overlapped(s, rank);
 }
 
-/* Beyond the statistics of fold_figures.c: only lockstep runs have them. */
+/* Where the time of each rank went. */
 static bool keep_uses(struct fold_found *k, const orr_sim *s)
 {
     if (!s->watch->splits)

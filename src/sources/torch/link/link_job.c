@@ -370,9 +370,8 @@ static orr_code note_alias(const grouper *g, aliases *a, uint32_t rank, const co
     return ORR_OK;
 }
 
-/* Those of one rank, from `first` on. */
-/* By first use, which is the same order on all members: they create and use their groups by the
- * same program. */
+/* Those of one rank, from `first` on. By first use, which is the same order on all members: they
+ * create and use their groups by the same program. */
 static bool number_turns(aliases *a, size_t first)
 {
     orr_map *seen = orr_map_create(8);
@@ -463,6 +462,7 @@ static orr_code add_alias_groups(grouper *g, alias *const *same, size_t count)
 {
     const size_t parts = count_parts(same, count);
     orr_code code = ORR_OK;
+    /* Groups of one rank stay as they are. */
     for (size_t i = 0; i < parts && count / parts > 1 && !code; i++)
         code = add_alias_group(g, same + i, count / parts, parts);
     return code;
@@ -1088,6 +1088,7 @@ static orr_code prepare_one(void *context, size_t i, orr_error *err)
     const orr_pytorch_options opt = {.has_rank = true,
                                      .rank = r->about.rank,
                                      .has_origin = c->first != INT64_MAX && r->link->device.count,
+                                     /* In the rank's own clock. */
                                      .origin_ns = c->first - r->about.clock_ns,
                                      .host_scale = c->job->opt.host_scale};
     const orr_code code =
@@ -1129,6 +1130,7 @@ static orr_code check_ranks(const orr_link_job *job, orr_error *err)
 /* A part of a job cannot be simulated: it would wait for the missing ranks. */
 static orr_code check_world(const orr_link_job *job, orr_error *err)
 {
+    /* -1 where it is not recorded: then nothing is missing. */
     const int64_t world = job->ranks[0].link->linked->world;
     if (job->rank_count == 1 || world <= (int64_t)job->rank_count)
         return ORR_OK;
