@@ -436,6 +436,7 @@ static went take_up(builder *b, uint32_t index, const plan_op *op, uint32_t rank
     const uint32_t n = op->to - op->from;
     if (is_added && (!s->has_hand || s->to - s->from != n))
         return fail_op(b, block, op, "operands of a reduction differ in size");
+    /* A reduction keeps the range of the hand: only the size of its operand matters. */
     if (!is_added) {
         s->from = op->from;
         s->to = op->to;
@@ -477,6 +478,7 @@ static went await_packets(builder *b, uint32_t index, const plan_op *op)
             return wait_in(b, &r->waiter[first + i], index);
     uint32_t last = NONE;
     went w = WENT_ON;
+    /* Not before all are there: an operation that waits starts over when it is retried. */
     for (uint32_t i = 0; i < n && w == WENT_ON; i++) {
         const uint32_t landing = r->landing[first + i];
         /* Neighbouring places mostly landed with one message: one dependency is enough. */
@@ -551,6 +553,7 @@ static went do_send(builder *b, uint32_t index, const plan_op *op)
         return WENT_WRONG;
     f->from = s->from;
     f->to = s->to;
+    /* Shared: a hand is replaced, never changed (take_up). */
     f->values = s->hand;
     coll_step step = sized(b, s->from, s->to, op, s);
     step.peer = b->p->links[op->link].to;
@@ -883,6 +886,7 @@ static orr_code step_loop(builder *b, uint32_t index)
 {
     const plan_block *block = &b->p->blocks[index];
     block_state *s = &b->blocks[index];
+    /* Loops are in order and do not nest, so one index is enough. */
     if (s->loop >= block->loop_count || s->at != block->loops[s->loop].to)
         return ORR_OK;
     const plan_loop *l = &block->loops[s->loop];
@@ -931,6 +935,7 @@ static orr_code fail_stuck(builder *b, uint32_t index)
 {
     const plan_block *block = &b->p->blocks[index];
     const uint32_t at = b->blocks[index].at;
+    /* A barrier that waits has counted itself as done, so this may be the operation after it. */
     const plan_op *op = &block->ops[at < block->count ? at : block->count - 1];
     char what[100] = "what never happens";
     if (op->verb == PLAN_RECV || op->verb == PLAN_WAIT)

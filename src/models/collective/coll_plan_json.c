@@ -421,6 +421,7 @@ static bool channel_at(op_reader *o, uint32_t place, bool is_in, uint32_t *out)
         o->code = fail_at(o->r, list, "more than 64 channels in one operation");
         return false;
     }
+    /* Counted anew for each place: lists are short (MOST_OPERANDS). */
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &v) && k < place;)
         k++;
     if (l->channel_count[o->type] == 0) {
@@ -755,6 +756,7 @@ static orr_code read_block(reader *r, orr_json_value v, uint32_t rank)
 {
     static const char *const known[] = {"id", "ops", "channels", "remote_buffer_refs", NULL};
     const gpu *g = &r->gpus[rank];
+    /* One list of the GPU, for channels of both types. */
     const size_t remotes[CHANNELS] = {g->remote_count, g->remote_count};
     block_lists l = {.g = g, .unit = COLL_NO_UNIT};
     orr_json_value ops, op;

@@ -172,6 +172,7 @@ static void away_from_root(const coll_times_phase *p,
     const coll_relay_tree t = relay_of(p);
     const uint64_t size = coll_relay_size(&t, p->data);
     end[p->root] = after(start[p->root], p->endpoint);
+    /* A parent has a smaller seat, so its end is final when it is used. */
     for (uint32_t seat = 1; seat < p->count; seat++) {
         const uint32_t me = member_at(p, seat), parent = member_at(p, coll_relay_parent(&t, seat));
         const int64_t there =
@@ -250,6 +251,7 @@ static bool up_and_down(const coll_times_phase *p,
     visit_subtree(p, order);
     for (uint32_t i = 0; i < p->count; i++)
         end[i] = after(start[i], p->endpoint);
+    /* Children before parents; on the way down the other way round. */
     for (uint32_t i = p->count; i-- > 1;) {
         const uint32_t me = order[i], parent = coll_tree_at(p->count, p->variant, me).parent;
         const int64_t there = send(net, me, parent, end[me], p->data, 1, l);

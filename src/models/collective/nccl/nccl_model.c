@@ -357,8 +357,10 @@ static void ring(const frame *f, orr_collective kind, nccl_time *out)
               (steps - between) * step(f->protocol, f->line, chunk, rate, f->up_hop) +
               between * step(f->protocol, f->line, chunk, rate, f->out_hop) +
               f->line->ends * chunk / rate + f->line->drain_ns * chunk / (chunk + drain_knee);
+    /* Of the steps into a host's ranks all but one stay inside. */
     out->up_bytes =
         f->most_per > 1 ? moved * (f->nodes > 1 ? (f->most_per - 1) / f->most_per : 1) : 0;
+    /* Channels leave a host from different ranks, so its NICs share the load. */
     out->out_bytes = f->nodes > 1 ? moved / f->least_per : 0;
 }
 
@@ -820,6 +822,7 @@ bool nccl_send_cost_of(const nccl_shape *given,
     if (given->torus.ranks)
         return !is_forced(forced) && torus_send_cost_of(&given->torus, bytes, out);
     two.ranks = 2;
+    /* Without links inside hosts everything goes through NICs. */
     two.nodes = given->nodes > 1 || !(given->up_GBps > 0) ? 2 : 1;
     two.most_per_node = two.least_per_node = two.nodes == 1 ? 2 : 1;
     /* As a gather of two: the root receives half of the bytes. */
