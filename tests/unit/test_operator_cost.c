@@ -690,6 +690,20 @@ TEST(test_operator_cost__kernels_of_products_know_their_layout)
                   "attention bf16 batch=2 heads=8 kv_heads=4 head=32 q=64 kv=64 causal");
 }
 
+/* Exported programs have the operators above autograd: the same kernels as below it. */
+TEST(test_operator_cost__exported_operators_have_the_kernels_of_captured_ones)
+{
+    check_kernels("aten.layer_norm.default", "4x16x32:2 32:2 32:2 > 4x16x32:2",
+                  "norm bf16 m=64 n=32 layer");
+    check_kernels("aten.rms_norm.default", "64x32:2 32:2 > 64x32:2", "norm bf16 m=64 n=32 rms");
+    check_kernels("aten.softmax.int", "64x32:2 > 64x32:2", "softmax bf16 m=64 n=32");
+    check_kernels("aten.log_softmax.int", "64x32:4 > 64x32:4", "softmax fp32 m=64 n=32 log");
+    check_kernels("aten.max_pool2d.default", "8x64x56x56:2 > 8x64x28x28:2",
+                  "pool bf16 batch=8 k=64 side=56 stride=2");
+    check_kernels("aten.cross_entropy_loss.default", "64x32:4 64:8 > 1:4",
+                  "softmax fp32 m=64 n=32 log; reduce fp32 m=64 n=1 all");
+}
+
 TEST(test_operator_cost__kernels_of_passes_know_the_order_of_operands)
 {
     check_kernels("aten.add.Tensor", "64x32:2 64x32:2 > 64x32:2",
@@ -784,6 +798,7 @@ int main(void)
         RUN(test_operator_cost__copies_of_sharded_parameters),
         RUN(test_operator_cost__what_does_not_fit_ends_at_the_most),
         RUN(test_operator_cost__kernels_of_products_know_their_layout),
+        RUN(test_operator_cost__exported_operators_have_the_kernels_of_captured_ones),
         RUN(test_operator_cost__kernels_of_passes_know_the_order_of_operands),
         RUN(test_operator_cost__every_operator_bears_any_tensors),
     };

@@ -594,6 +594,7 @@ typedef enum meaning {
     MEANS_LOG_SOFTMAX_BACKWARD,
     MEANS_PICK_LOSS,
     MEANS_PICK_LOSS_BACKWARD,
+    MEANS_CROSS_ENTROPY,
     MEANS_GELU,
     MEANS_GELU_BACKWARD,
     MEANS_SILU,
@@ -619,7 +620,8 @@ typedef enum meaning {
     MEANS_FILL,
 } meaning;
 
-/* With their lengths: the table is searched for every call of a step. */
+/* Names of captured steps, and of exported programs, which are those above autograd (layer_norm for
+ * native_layer_norm).  With their lengths: the table is searched for every call of a step. */
 #define NAMED(text) text, sizeof(text) - 1
 
 static const struct {
@@ -628,8 +630,10 @@ static const struct {
     meaning what;
 } meanings[] = {
     {NAMED("native_layer_norm"), MEANS_LAYER},
+    {NAMED("layer_norm"), MEANS_LAYER},
     {NAMED("native_layer_norm_backward"), MEANS_LAYER_BACKWARD},
     {NAMED("_fused_rms_norm"), MEANS_RMS},
+    {NAMED("rms_norm"), MEANS_RMS},
     {NAMED("_fused_rms_norm_backward"), MEANS_RMS_BACKWARD},
     {NAMED("native_batch_norm"), MEANS_CHANNELS},
     {NAMED("cudnn_batch_norm"), MEANS_CHANNELS},
@@ -640,10 +644,16 @@ static const struct {
     {NAMED("batch_norm_backward"), MEANS_CHANNELS_BACKWARD},
     {NAMED("_softmax"), MEANS_SOFTMAX},
     {NAMED("_safe_softmax"), MEANS_SOFTMAX},
+    {NAMED("softmax"), MEANS_SOFTMAX},
+    {NAMED("special_softmax"), MEANS_SOFTMAX},
     {NAMED("_softmax_backward_data"), MEANS_SOFTMAX_BACKWARD},
     {NAMED("_log_softmax"), MEANS_LOG_SOFTMAX},
+    {NAMED("log_softmax"), MEANS_LOG_SOFTMAX},
+    {NAMED("special_log_softmax"), MEANS_LOG_SOFTMAX},
+    {NAMED("cross_entropy_loss"), MEANS_CROSS_ENTROPY},
     {NAMED("_log_softmax_backward_data"), MEANS_LOG_SOFTMAX_BACKWARD},
     {NAMED("nll_loss_forward"), MEANS_PICK_LOSS},
+    {NAMED("nll_loss"), MEANS_PICK_LOSS},
     {NAMED("nll_loss_backward"), MEANS_PICK_LOSS_BACKWARD},
     {NAMED("gelu"), MEANS_GELU},
     {NAMED("gelu_backward"), MEANS_GELU_BACKWARD},
@@ -666,6 +676,7 @@ static const struct {
     {NAMED("amax"), MEANS_SUM},
     {NAMED("linalg_vector_norm"), MEANS_SUM},
     {NAMED("max_pool2d_with_indices"), MEANS_POOL},
+    {NAMED("max_pool2d"), MEANS_POOL},
     {NAMED("max_pool2d_with_indices_backward"), MEANS_POOL_BACKWARD},
     {NAMED("native_dropout"), MEANS_DROPOUT},
     {NAMED("bernoulli"), MEANS_DROPOUT},
@@ -782,6 +793,10 @@ static void add_by_meaning(kernel_list *l, meaning what)
     case MEANS_PICK_LOSS:
     case MEANS_PICK_LOSS_BACKWARD:
         add_loss(l, what == MEANS_PICK_LOSS_BACKWARD);
+        break;
+    case MEANS_CROSS_ENTROPY:
+        add_rows(l, ORR_KERNEL_SOFTMAX, ORR_FORM_LOG, false, last);
+        add_loss(l, false);
         break;
     case MEANS_GELU:
     case MEANS_GELU_BACKWARD:
