@@ -31,9 +31,10 @@
 typedef struct kernel_row {
     double fixed_us, clocked_us; /* independent of the clock, and scaling with it */
     double flops;
-    double host_us, alone_us; /* host time: with gradients, and without */
-    double low_us2, high_us2; /* squares of the 90 % deviations below and above */
-    double guessed_us;        /* of kernels unlike any measured one */
+    double host_us, alone_us;               /* host time: with gradients, and without */
+    double low_us2, high_us2;               /* squares of the 90 % deviations below and above */
+    double assumed_low_us, assumed_high_us; /* these deviations, of kernels timed by a roofline */
+    double guessed_us;                      /* of kernels unlike any measured one */
     double uses;
     bool picks_experts; /* a router's forward pass */
 } kernel_row;
@@ -90,6 +91,17 @@ static double by_peaks(const timing *t, const orr_kernel *k)
     return here > 0 ? there / here : 1;
 }
 
+static void add_errors(const chip_cost *cost, kernel_row *out)
+{
+    if (cost->is_assumed) {
+        out->assumed_low_us += cost->low_us;
+        out->assumed_high_us += cost->high_us;
+    } else {
+        out->low_us2 += cost->low_us * cost->low_us;
+        out->high_us2 += cost->high_us * cost->high_us;
+    }
+}
+
 static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
 {
     const double times = by_peaks(t, k) * orr__software_slowdown(t->software, t->chip, k);
@@ -100,8 +112,7 @@ static bool add_kernel(const timing *t, const orr_kernel *k, kernel_row *out)
     out->fixed_us += cost.fixed_us / t->memory;
     out->host_us += orr__software_host_us(t->software, k, true);
     out->alone_us += orr__software_host_us(t->software, k, false);
-    out->low_us2 += cost.low_us * cost.low_us;
-    out->high_us2 += cost.high_us * cost.high_us;
+    add_errors(&cost, out);
     out->guessed_us += cost.is_guess ? cost.clocked_us + cost.fixed_us : 0;
     out->picks_experts |= k->kind == ORR_KERNEL_TOPK && !k->is_backward;
     out->flops += cost.flops * orr__software_draw(t->software, t->chip, k);
@@ -130,14 +141,14 @@ static kernel_row roofline_row(const timing *t, double ops, double bytes)
     const double flops = t->peaks ? t->peaks->flops : t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
     const double rate = t->peaks ? t->peaks->bytes_per_s : t->chip->memory_GBps * 1e9;
     const chip_cost c = orr__chip_roofline(flops, rate * t->memory, t->chip->launch_us, ops, bytes);
-    return (kernel_row){.fixed_us = c.fixed_us,
-                        .clocked_us = c.clocked_us,
-                        .flops = c.flops,
-                        .host_us = 30 * t->software->host,
-                        .alone_us = 20 * t->software->host,
-                        .guessed_us = c.fixed_us + c.clocked_us,
-                        .low_us2 = c.low_us * c.low_us,
-                        .high_us2 = c.high_us * c.high_us};
+    kernel_row row = {.fixed_us = c.fixed_us,
+                      .clocked_us = c.clocked_us,
+                      .flops = c.flops,
+                      .host_us = 30 * t->software->host,
+                      .alone_us = 20 * t->software->host,
+                      .guessed_us = c.fixed_us + c.clocked_us};
+    add_errors(&c, &row);
+    return row;
 }
 
 static bool add_row(timing *t, const kernel_row *row)
@@ -376,10 +387,11 @@ static double host_changes(const timing *t, const walk_state *w, double speed)
     return other.device - w->device;
 }
 
-/* Equal kernels have the same error, different ones independent errors. */
+/* Equal kernels have the same error, different ones independent errors; the efficiencies that a
+ * roofline assumes are wrong for all its kernels together. */
 static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 {
-    double low2 = 0, high2 = 0, low = 0, high = 0;
+    chip_errors sum = {.low = 0};
     for (uint32_t p = 0; p < t->g->count; p++)
         if (t->row_of[p] != NO_ROW)
             t->rows[t->row_of[p]].uses++;
@@ -388,13 +400,9 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
                          .has_experts = t->has_experts};
     for (uint32_t i = 0; i < t->row_count; i++) {
         const kernel_row *r = &t->rows[i];
-        /* Uses of one row have the same error, so they add up before squaring; rows are
-         * independent, so their squares add up. */
-        const double n2 = r->uses * r->uses, guessed = r->uses * r->guessed_us;
-        low2 += n2 * r->low_us2;
-        high2 += n2 * r->high_us2;
-        low += r->uses * sqrt(r->low_us2);
-        high += r->uses * sqrt(r->high_us2);
+        const double guessed = r->uses * r->guessed_us;
+        orr__chip_add_error(&sum, r->uses * sqrt(r->low_us2), r->uses * sqrt(r->high_us2));
+        orr__chip_add_common(&sum, r->uses * r->assumed_low_us, r->uses * r->assumed_high_us);
         out->guessed_us += guessed;
         if (guessed > out->guessed_most_us) {
             const orr_str text = orr_intern_get(t->texts, i);
@@ -405,10 +413,8 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
         }
     }
     const double part = t->peaks ? PEAKS_ERROR : t->is_compiled ? COMPILED_ERROR : ORR__STEP_ERROR;
-    const double own = (w->device - w->waits) * part;
-    /* The part of the errors that all kernels share adds up before it is squared. */
-    low2 = low2 * (1 - ORR__SHARED_ERROR) + low * low * ORR__SHARED_ERROR + own * own;
-    high2 = high2 * (1 - ORR__SHARED_ERROR) + high * high * ORR__SHARED_ERROR + own * own;
+    const chip_errors errors = orr__chip_errors_of(&sum, (w->device - w->waits) * part);
+    double low2 = errors.low * errors.low, high2 = errors.high * errors.high;
     if (w->host > 0) {
         const double most = exp(t->software->knows_host ? KNOWN_HOST_ERROR : HOST_ERROR);
         const double more = host_changes(t, w, most), less = host_changes(t, w, 1 / most);
@@ -536,8 +542,6 @@ static void add_sum(work_kernel_sum *out, const kernel_row *r)
     out->clocked_us += r->clocked_us;
     out->flops += r->flops;
     out->host_us += r->host_us;
-    out->low_us2 += r->low_us2;
-    out->high_us2 += r->high_us2;
 }
 
 bool work_add_kernel(const work_device *d, const orr_kernel *k, work_kernel_sum *out)

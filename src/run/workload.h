@@ -90,7 +90,6 @@ typedef struct work_kernel_sum {
     double fixed_us, clocked_us; /* independent of the clock, and scaling with it */
     double flops;                /* that draw power and lower the clock */
     double host_us;
-    double low_us2, high_us2; /* squares of the 90 % deviations below and above */
 } work_kernel_sum;
 /* The device that times them. */
 typedef struct work_device {

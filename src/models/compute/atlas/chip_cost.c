@@ -28,11 +28,15 @@ static bool holds_clock(const orr_kernel *k)
            k->kind == ORR_KERNEL_CONV;
 }
 
+static bool is_assumed(const orr_kernel_time *t)
+{
+    return strcmp(t->basis, "roofline") == 0;
+}
+
 /* A measurement on a similar chip is not a guess. */
 static bool is_guess(const orr_kernel_time *t)
 {
-    return t->extrapolates &&
-           (strcmp(t->basis, "roofline") == 0 || strstr(t->basis, "extrapolated") != NULL);
+    return t->extrapolates && (is_assumed(t) || strstr(t->basis, "extrapolated") != NULL);
 }
 
 bool orr__chip_cost(const orr_chip *chip, const orr_kernel *k, double times, chip_cost *out)
@@ -46,7 +50,8 @@ bool orr__chip_cost(const orr_chip *chip, const orr_kernel *k, double times, chi
                        .fixed_us = us * (1 - t.clock_share),
                        .low_us = us * (1 - t.low_us / t.us),
                        .high_us = us * (t.high_us / t.us - 1),
-                       .is_guess = is_guess(&t)};
+                       .is_guess = is_guess(&t),
+                       .is_assumed = is_assumed(&t)};
     if (holds_clock(k))
         out->flops =
             orr_kernel_count(k).flops * power_of(chip, k) * (k->count ? (double)k->count : 1);
@@ -65,7 +70,8 @@ chip_cost orr__chip_roofline(
                        .flops = is_work ? ops : 0,
                        .low_us = 0.5 * us,
                        .high_us = us,
-                       .is_guess = true};
+                       .is_guess = true,
+                       .is_assumed = true};
 }
 
 void orr__chip_add_error(chip_errors *e, double low, double high)

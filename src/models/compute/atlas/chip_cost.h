@@ -13,6 +13,7 @@ typedef struct chip_cost {
     double flops;
     double low_us, high_us; /* possible deviation downwards and upwards, 90 % */
     bool is_guess;          /* unlike any measured kernel */
+    bool is_assumed;        /* by a roofline: wrong together with all others of its kind */
 } chip_cost;
 
 /* times: slowdown relative to the chip's time.  false: the chip cannot run it. */
