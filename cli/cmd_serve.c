@@ -136,7 +136,10 @@ static orr_code read_hardware(const cli_context *c,
 }
 
 /* Rates that the machine lacks keep their values. */
-static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_error *err)
+static orr_code read_machine(const cli_context *c,
+                             cli_hardware *hw,
+                             orr_serve_options *o,
+                             orr_error *err)
 {
     orr_machine m;
     orr_system system;
@@ -145,9 +148,11 @@ static orr_code read_machine(const cli_context *c, orr_serve_options *o, orr_err
     orr_code code = orr_machine_for(cli_text(c, "machine"), orr_serve_rank_count(o), &m, err);
     if (!code)
         code = orr_machine_system(&m, &system, err);
+    if (!code && cli_is_file(m.chip))
+        code = cli_hardware_find(m.chip, hw, err);
     if (code)
         return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
-    o->chip = orr_chip_find(m.chip);
+    o->chip = cli_is_file(m.chip) ? hw->chip : orr_chip_find(m.chip);
     o->peak = (uint64_t)(system.peak_flops * narrow_gain(o));
     o->memory_rate = system.memory_bandwidth;
     orr_serve_on(o, &m);
@@ -160,7 +165,7 @@ static orr_code read_device(const cli_context *c,
                             orr_serve_options *o,
                             orr_error *err)
 {
-    orr_code code = read_machine(c, o, err);
+    orr_code code = read_machine(c, hw, o, err);
     if (!code)
         code = read_hardware(c, hw, o, err);
     if (!cli_given(c, "machine") && !cli_given(c, "hardware"))

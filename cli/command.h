@@ -114,6 +114,8 @@ typedef struct cli_hardware {
 } cli_hardware;
 /* A name or a file of either. */
 orr_code cli_hardware_find(const char *name, cli_hardware *out, orr_error *err);
+/* Does the key `chip` of a machine name a file? */
+bool cli_is_file(const char *chip);
 orr_code cli_design_find(const char *name, orr_hardware *out, orr_error *err);
 /* A chip only; own: of a file. */
 orr_code cli_chip_find(const char *name, orr_chip *own, const orr_chip **out, orr_error *err);

@@ -20,6 +20,11 @@ static orr_code no_chip(const char *name, orr_error *err)
     return cli_misuse(err, "unknown chip '%s'; 'orrery chip list' shows them", name);
 }
 
+bool cli_is_file(const char *chip)
+{
+    return !orr_chip_find(chip) && !orr_hardware_find(chip) && strpbrk(chip, "./");
+}
+
 /* A word without a dot or a slash is an unknown name, not a missing file. */
 static bool is_file(const char *name)
 {

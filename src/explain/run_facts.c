@@ -641,8 +641,9 @@ static bool take_interval(taker *t)
 static const char *source_of_compute(const orr_sim *s, orr_arena *a)
 {
     if (s->opt.chip)
-        return orr_arena_print(a, "%s kernels of %s",
-                               s->opt.chip->source ? "measured" : "estimated", s->opt.chip->name);
+        return orr_arena_print(a, "%s kernels of %s%s",
+                               s->opt.chip->source ? "measured" : "estimated", s->opt.chip->name,
+                               s->opt.chip->base ? ", calibrated" : "");
     if (s->like_chip)
         return orr_arena_print(a, "as efficient as on %s, at the peaks of the system",
                                s->like_chip->name);

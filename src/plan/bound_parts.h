@@ -96,8 +96,9 @@ struct search_bounds {
     bool is_torus;             /* collectives of a torus of links (coll_torus.h) */
     struct nccl_custom *table; /* of collectives, where the machine has a file; NULL: none */
     orr_net_config dims;
-    const orr_chip *chip;
-    double deviations; /* of the slowest device from the mean one */
+    run_chip found;
+    const orr_chip *chip; /* of found; NULL: only peaks are known */
+    double deviations;    /* of the slowest device from the mean one */
     orr_system system;
     bool has_times;           /* collectives are NCCL's */
     double up_rate, out_rate; /* of a rank's port, bytes per ns; 0: links are not ports */

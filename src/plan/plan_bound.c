@@ -995,7 +995,9 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
     orr_code code = orr_machine_dims(&s->machine, &b->dims, err);
     if (!code)
         code = orr_machine_system(&s->machine, &b->system, err);
-    b->chip = orr_chip_find(s->machine.chip);
+    if (!code)
+        code = run_chip_of(&s->machine, &b->found, err);
+    b->chip = b->found.chip;
     b->deviations = orr_highest_of(orr_machine_devices(&s->machine));
     b->has_times = strcmp(s->machine.collectives, "none") != 0;
     b->is_torus = strcmp(s->machine.collectives, "torus") == 0;

@@ -459,6 +459,7 @@ static orr_code time_set(check_job *j,
 {
     orr_machine m;
     orr_system system;
+    run_chip found;
     orr_run *run = NULL;
     orr_run_config config = {.size = sizeof config,
                              .set = set,
@@ -476,7 +477,9 @@ static orr_code time_set(check_job *j,
         code = orr_machine_system(&m, &system, err);
         system.overlap_cost = 0;
         config.own_system = &system;
-        config.hardware = compute == CHECK_APART && orr_chip_find(m.chip) ? m.chip : NULL;
+        if (!code)
+            code = run_chip_of(&m, &found, err);
+        config.hardware = compute == CHECK_APART && !code && found.chip ? m.chip : NULL;
     }
     if (!code)
         code = orr_run_create(&config, &run, err);

@@ -199,8 +199,9 @@ static orr_code find_base(orr_plan_search *s, orr_error *err)
 {
     const orr_plan_options *o = &s->opt;
     orr_system system;
+    run_chip found;
     orr_code code = orr_machine_system(&s->machine, &system, err);
-    if (code)
+    if (code || (code = run_chip_of(&s->machine, &found, err)))
         return code;
     s->base = o->base;
     s->base.batch = o->batch ? o->batch : orr_machine_devices(&s->machine);
@@ -213,8 +214,7 @@ static orr_code find_base(orr_plan_search *s, orr_error *err)
         s->base.software = orr_software_at(0);
     s->peak_flops = system.peak_flops;
     if (s->base.dtype == ORR_DTYPE_FP8) {
-        const orr_chip *chip = orr_chip_find(s->machine.chip);
-        const double peak = chip ? chip->peak_tflops[ORR_TYPE_FP8] * 1e12 : 0;
+        const double peak = found.chip ? found.chip->peak_tflops[ORR_TYPE_FP8] * 1e12 : 0;
         s->peak_flops = peak > 0 ? peak : s->peak_flops;
     }
     const orr_model_work sequence = {.tokens = s->base.seq, .is_square = s->base.full_attention};

@@ -20,6 +20,7 @@ typedef struct serving {
     const orr_plan_serve_options *o;
     orr_machine machine;
     orr_system system;
+    run_chip found;
     orr_plan_serving *list;
     size_t count, room;
     struct serving_way {
@@ -42,7 +43,7 @@ static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
                            .max_batch = p->max_batch,
                            .peak = (uint64_t)x->system.peak_flops,
                            .memory_rate = x->system.memory_bandwidth,
-                           .chip = orr_chip_find(m->chip),
+                           .chip = x->found.chip,
                            .only_figures = true,
                            .no_traces = true};
     orr_serve_on(&s, m);
@@ -218,9 +219,11 @@ orr_code orr_plan_serve(const orr_plan_serve_options *opt,
                                  : orr_machine_find(opt->machine, &x.machine, err);
     if (!code)
         code = orr_machine_system(&x.machine, &x.system, err);
+    if (!code)
+        code = run_chip_of(&x.machine, &x.found, err);
     if (code)
         return orr_because(err, code, "--machine %s", opt->machine);
-    const orr_chip *chip = orr_chip_find(x.machine.chip);
+    const orr_chip *chip = x.found.chip;
     if (opt->dtype == ORR_DTYPE_FP8 && chip && chip->peak_tflops[ORR_TYPE_FP8] <= 0)
         return orr_fail(err, ORR_EUSAGE, NULL, "%s cannot run gemm kernels in fp8", chip->name);
     const uint32_t n = orr_machine_devices(&x.machine);

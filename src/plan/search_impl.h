@@ -4,6 +4,7 @@
 #define ORR_PLAN_SEARCH_IMPL_H
 
 #include "base/memory/memory.h"
+#include "run/engine.h"
 
 #include <orrery/lab/chip.h>
 #include <orrery/lab/plan.h>

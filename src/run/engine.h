@@ -12,7 +12,9 @@
 #ifndef ORR_RUN_ENGINE_H
 #define ORR_RUN_ENGINE_H
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/goal.h>
+#include <orrery/lab/hardware.h>
 #include <orrery/lab/machine.h>
 #include <orrery/run.h>
 
@@ -95,6 +97,15 @@ struct orr_run {
 
 /* Fills in network and system from the machine where the configuration has none, for this many
  * ranks. */
+/* What the key `chip` of a machine names: a chip or a design, built in or a file of either.  A word
+ * that is none of them is no error: then chip is NULL, and is_design false. */
+typedef struct run_chip {
+    const orr_chip *chip; /* may point to own: do not copy */
+    bool is_design;
+    orr_chip own;
+    orr_hardware design;
+} run_chip;
+orr_code run_chip_of(const orr_machine *m, run_chip *out, orr_error *err) ORR_MUST_CHECK;
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err) ORR_MUST_CHECK;
 /* The machine in words, with all that was changed of it: "dgx-h100:2,nics.count=4", "mine:2
  * (mine.yml)".  NULL: there is none, or no memory. */

@@ -10,35 +10,51 @@
 #include "engine.h"
 #include "models/collective/nccl/nccl_model.h"
 
-#include <orrery/lab/chip.h>
-#include <orrery/lab/hardware.h>
-
 #include <string.h>
 
 enum { CHUNKS = 4, ALL_CHUNKS = 1 << 20 };
 
 /* ---- the system ---- */
 
-static double peak_flops(const orr_machine *m)
+/* A word without a dot or a slash is a name. */
+static bool is_file(const char *chip)
 {
-    const orr_chip *chip = orr_chip_find(m->chip);
-    const orr_hardware *hw = orr_hardware_find(m->chip);
-    if (m->peak_tflops > 0)
-        return m->peak_tflops * 1e12;
-    if (chip)
-        return chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
-    return hw ? orr_hardware_peak(hw) : 0;
+    return strpbrk(chip, "./") != NULL;
 }
 
-static orr_Bps memory_rate(const orr_machine *m)
+orr_code run_chip_of(const orr_machine *m, run_chip *out, orr_error *err)
 {
-    const orr_chip *chip = orr_chip_find(m->chip);
-    const orr_hardware *hw = orr_hardware_find(m->chip);
+    bool is_chip = false;
+    *out = (run_chip){.chip = orr_chip_find(m->chip)};
+    const orr_hardware *design = out->chip ? NULL : orr_hardware_find(m->chip);
+    if (design) {
+        out->design = *design;
+        out->is_design = true;
+    }
+    if (out->chip || design || !is_file(m->chip))
+        return ORR_OK;
+    const orr_code code = orr_hardware_read_any(m->chip, &out->own, &out->design, &is_chip, err);
+    out->chip = is_chip && !code ? &out->own : NULL;
+    out->is_design = !is_chip && !code;
+    return code;
+}
+
+static double peak_flops(const orr_machine *m, const run_chip *found)
+{
+    if (m->peak_tflops > 0)
+        return m->peak_tflops * 1e12;
+    if (found->chip)
+        return found->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
+    return found->is_design ? orr_hardware_peak(&found->design) : 0;
+}
+
+static orr_Bps memory_rate(const orr_machine *m, const run_chip *found)
+{
     if (m->memory_GBps > 0)
         return (orr_Bps)(m->memory_GBps * 1e9);
-    if (chip)
-        return (orr_Bps)(chip->memory_GBps * 1e9);
-    return hw ? hw->memory_bandwidth : 0;
+    if (found->chip)
+        return (orr_Bps)(found->chip->memory_GBps * 1e9);
+    return found->is_design ? found->design.memory_bandwidth : 0;
 }
 
 static void take_rings(orr_system *s, uint32_t dims)
@@ -60,19 +76,22 @@ static bool is_torus(const orr_machine *m)
 orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *err)
 {
     orr_net_config dims;
+    run_chip found;
+    orr_code code = run_chip_of(m, &found, err);
+    if (code)
+        return code;
     orr_system s = {.size = sizeof s,
                     .is_bandwidth_aware = true,
                     .chunks = CHUNKS,
-                    .memory_bandwidth = memory_rate(m),
-                    .peak_flops = peak_flops(m),
+                    .memory_bandwidth = memory_rate(m, &found),
+                    .peak_flops = peak_flops(m, &found),
                     .has_roofline = true,
                     /* Nodes with only a recorded duration keep it: a machine has no better
                      * answer. */
                     .replays_measured = true,
                     .overlap_cost = m->overlap_cost,
                     .message_overlap_cost = m->message_overlap_cost};
-    const orr_code code = orr_machine_dims(m, &dims, err);
-    if (code)
+    if ((code = orr_machine_dims(m, &dims, err)))
         return code;
     if (!(s.peak_flops > 0) || s.memory_bandwidth == 0)
         return orr_fail(
@@ -89,11 +108,11 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
     return ORR_OK;
 }
 
-/* Measured kernels, if the chip has any and the caller does not want data-sheet peaks. */
-static void take_chip(orr_run *r)
+/* The chip's kernels, unless the caller wants data-sheet peaks. */
+static void take_chip(orr_run *r, const run_chip *found)
 {
     orr_run_config *c = &r->config;
-    if (!c->hardware && !c->is_ideal && orr_chip_find(r->machine.chip))
+    if (!c->hardware && !c->is_ideal && found->chip)
         c->hardware = r->machine.chip;
     if (!c->software && c->hardware && r->machine.software[0])
         c->software = r->machine.software;
@@ -101,9 +120,8 @@ static void take_chip(orr_run *r)
 
 /* How many times faster the chip's products are in the type of the traces than in 16 bits.  All
  * computation is taken to be that fast: peaks are a bound, and no time may lie below it. */
-static double narrow_gain(const orr_run *r)
+static double narrow_gain(const orr_run *r, const orr_chip *chip)
 {
-    const orr_chip *chip = orr_chip_find(r->machine.chip);
     const orr_set *set = r->config.set;
     int64_t bits = 0;
     if (!chip || !set || !orr_set_class_count(set) ||
@@ -167,13 +185,16 @@ orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err)
     if (!code)
         code = nccl_custom_open(r->machine.collectives, &r->nccl_table, err);
     if (!code && !c->system && !c->own_system) {
+        run_chip found = {NULL};
         code = orr_machine_system(&r->machine, &r->system, err);
+        if (!code)
+            code = run_chip_of(&r->machine, &found, err);
         c->own_system = &r->system;
         if (c->is_ideal) {
             r->system.overlap_cost = r->system.message_overlap_cost = 0;
-            r->system.peak_flops *= narrow_gain(r);
+            r->system.peak_flops *= narrow_gain(r, found.chip);
         }
-        take_chip(r);
+        take_chip(r, &found);
     }
     if (!c->topology && !c->dims)
         c->dims = &r->plain;

@@ -6,6 +6,7 @@
  * some 50 us.  Changes on the command line are parsed as a small file too. */
 #include "base/text/text.h"
 
+#include <orrery/lab/chip.h>
 #include <orrery/lab/folders.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/units.h>
@@ -210,12 +211,32 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
     return code ? code : orr_yaml_take_bool(map, "reduces", &m->fabric_reduces, err);
 }
 
-static orr_code take_device(orr_yaml_value map, orr_machine *m, orr_error *err)
+/* Another chip than that of the base has its own peaks and memory; only a file's memory is not known
+ * here: it stays.  label: as in take_collectives. */
+static orr_code take_chip(orr_yaml_value map, orr_machine *m, const char *label, orr_error *err)
 {
+    char old[sizeof m->chip];
     orr_yaml_value v;
-    orr_code code = m->chip[0] ? ORR_OK : orr_yaml_need(map, "chip", &v, err);
-    if (!code)
-        code = orr_yaml_take_text(map, "chip", m->chip, sizeof m->chip, err);
+    memcpy(old, m->chip, sizeof old);
+    if (!orr_yaml_find(map, "chip", &v))
+        return old[0] ? ORR_OK : orr_yaml_need(map, "chip", &v, err);
+    const orr_where at = orr_yaml_where(v);
+    orr_code code = orr_yaml_take_text(map, "chip", m->chip, sizeof m->chip, err);
+    if (code)
+        return code;
+    const orr_chip *chip = orr_chip_find(m->chip);
+    if (old[0] && strcmp(old, m->chip) != 0) {
+        m->memory_GBps = m->peak_tflops = 0;
+        if (chip)
+            m->memory = (orr_bytes)(chip->memory_GB * 1e9);
+    }
+    const bool is_file = !chip && strpbrk(m->chip, "./");
+    return is_file && label ? orr_folder_check(m->chip, label, &at, err) : ORR_OK;
+}
+
+static orr_code take_device(orr_yaml_value map, orr_machine *m, const char *label, orr_error *err)
+{
+    orr_code code = take_chip(map, m, label, err);
     if (!code)
         code =
             orr_yaml_take_text(map, "architecture", m->architecture, sizeof m->architecture, err);
@@ -328,7 +349,7 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, const char *lab
     if ((code = orr_yaml_check_keys(map, keys, err)) || (code = take_base(map, m, err)) ||
         (code = orr_yaml_take_text(map, "name", m->name, sizeof m->name, err)) ||
         (code = orr_yaml_take_text(map, "note", m->note, sizeof m->note, err)) ||
-        (code = take_device(map, m, err)) ||
+        (code = take_device(map, m, label, err)) ||
         (code = take_u32(map, "nodes", 1, MACHINE_NODES, &m->nodes, err)) ||
         (code = take_u32(map, "devices", 1, MACHINE_DEVICES, &m->devices, err)) ||
         (code = take_up(map, m, err)) || (code = take_nics(map, m, err)) ||

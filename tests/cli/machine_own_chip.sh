@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# A machine's chip may be a file: of a calibrated chip, which run, plan and serve use as with --hardware, or of a design, whose
+# peaks count. Another chip than that of the base has its own peaks and memory.
+printf 'like: h100\nkernels:\n  gemm: {scale: 1.5, low: 0.95, high: 1.05, rows: 20}\n' >mine.yml
+printf 'base: hgx-h200\nchip: mine.yml\n' >machine.yml
+step_of() {
+    orrery run -q "$@" | sed -n 's/^step //p'
+}
+same() {
+    if test -n "$2" && test "$2" = "$3"; then
+        echo "$1: the same"
+    else
+        echo "$1: $2 and $3"
+    fi
+}
+orrery stage -q llama-3-8b --layers 2 --dp 8 --zero 3 --batch 8 -o step.orr >made.txt
+want=$(step_of step.orr --machine hgx-h200 --hardware mine.yml)
+same 'run' "$(step_of step.orr --machine machine.yml)" "$want"
+same 'run, changed in the name' "$(step_of step.orr --machine hgx-h200,chip=mine.yml)" "$want"
+test "$(step_of step.orr --machine hgx-h200 --hardware h100)" = "$want" || echo 'unlike the chip that it is like'
+orrery run -q step.orr --machine machine.yml | sed -n 's/.*compute: \([^;]*\);.*/\1/p'
+served() {
+    orrery serve -q llama-3-8b -b 8 -n 4 "$@" | sed -n '/estimated/,/first/p'
+}
+same 'serve' "$(served --machine machine.yml)" "$(served --machine hgx-h200 --hardware mine.yml)"
+orrery plan -q llama-3-8b --machine machine.yml:1 --batch 8 --fix tp=1,pp=1,cp=1,zero=3,micro-batch=1 --top 1 --csv plans.csv >plans.txt
+orrery stage -q llama-3-8b --dp 8 --zero 3 --batch 8 --sync-every-micro-batch -o whole.orr >made.txt
+same 'plan' "$(sed -n 's/^ *1 *\([0-9.]* m*s\) .*/\1/p' plans.txt)" "$(step_of whole.orr --machine machine.yml | sed 's/ (.*//')"
+printf 'base: hgx-h200\nchip: b200\n' >other.yml
+printf 'name: b200\nchip: b200\ndevices: 8\nmemory: 180GB\nscale_up: {bandwidth: 450GB/s, latency: 500ns, reduces: true}\n' >whole.yml
+same 'peaks of another chip' "$(step_of step.orr --machine other.yml --ideal)" "$(step_of step.orr --machine whole.yml --ideal)"
+orrery machine show other.yml | sed -n 's/^chip *//p'
+printf 'name: own\narrays: 528\nrows: 32\ncolumns: 16\ndataflow: os\nclock: 1GHz\nmemory_bandwidth: 2TB/s\n' >design.yml
+printf 'base: hgx-h200\nchip: design.yml\n' >designed.yml
+orrery run -q step.orr --machine designed.yml | grep -o 'of [0-9.]* TFLOP/s'
+printf 'base: hgx-h200\nchip: no.yml\n' >none.yml
+orrery run -q step.orr --machine none.yml
+echo "status $?"
