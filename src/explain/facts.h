@@ -150,9 +150,10 @@ typedef struct orr__interval {
     /* Without the error common to all jobs of the same software on the same machine: for
      * comparisons. */
     uint64_t own_low_ns, own_high_ns;
-    double guessed;           /* share of compute: kernels unlike any measured one */
-    double host;              /* share of compute: the device waits for the host */
-    const char *guessed_most; /* the one with the longest total time; NULL: none */
+    double low_share, high_share; /* deviations as shares of a time without idle parts */
+    double guessed;               /* share of compute: kernels unlike any measured one */
+    double host;                  /* share of compute: the device waits for the host */
+    const char *guessed_most;     /* the one with the longest total time; NULL: none */
 } orr__interval;
 
 /* One of several jobs on a machine; means over its ranks. */

@@ -617,7 +617,10 @@ void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
     const double arrival = (double)watch_served_latest_us(s->watch->served) * 1e3;
     const double least = arrival < end ? arrival : end;
     out->low_ns = (uint64_t)(end - least > whole_low ? end - whole_low : least);
-    out->high_ns = (uint64_t)(end + sqrt(own_high * own_high + job_high * job_high));
+    const double whole_high = sqrt(own_high * own_high + job_high * job_high);
+    out->high_ns = (uint64_t)(end + whole_high);
+    out->low_share = fmin(whole_low / end, 1);
+    out->high_share = whole_high / end;
     out->own_low_ns = (uint64_t)(end - least > own_low ? end - own_low : least);
     out->own_high_ns = (uint64_t)(end + own_high);
     out->guessed = most->guessed_us / most->us;

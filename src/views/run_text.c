@@ -105,6 +105,15 @@ static void put_throughput(writer *w, const orr__run_facts *f)
     orr_json_end_object(w);
 }
 
+/* 90 %, of what a request waits for. */
+static void put_wait_interval(writer *w, const orr__run_facts *f, const char *key, double ns)
+{
+    orr_json_put_array(w, key);
+    orr_json_u64(w, (uint64_t)(ns * (1 - f->interval.low_share)));
+    orr_json_u64(w, (uint64_t)(ns * (1 + f->interval.high_share)));
+    orr_json_end_array(w);
+}
+
 /* Only for traces that serve requests. */
 static void put_serving(writer *w, const orr__run_facts *f)
 {
@@ -118,6 +127,10 @@ static void put_serving(writer *w, const orr__run_facts *f)
                         ORR_KD("next_token_mean_ns", p->next_mean_ns > 0, p->next_mean_ns),
                         ORR_U("last_token_ns", p->end_ns), ORR_D("tokens_per_s", p->tokens_per_s),
                         ORR_D("tokens_per_s_per_device", p->tokens_per_s / f->devices));
+    if (f->interval.high_ns)
+        put_wait_interval(w, f, "first_token_mean_interval_ns", p->first_mean_ns);
+    if (f->interval.high_ns && p->next_mean_ns > 0)
+        put_wait_interval(w, f, "next_token_mean_interval_ns", p->next_mean_ns);
     orr_json_end_object(w);
 }
 
@@ -602,19 +615,33 @@ static void print_head(const orr__run_facts *f, orr_buf *b)
                       f->finished, f->ranks);
 }
 
-/* " (198-231)": both ends in the unit of the value before it. */
-static void print_interval(const orr__run_facts *f, const char *value, double parts, orr_buf *b)
+/* "198-231": both ends in the unit of the value before it. */
+static void print_ends(double low_ns, double high_ns, const char *value, orr_buf *b)
 {
     const char *unit = strchr(value, ' ');
-    if (!f->interval.high_ns || !unit)
+    if (!unit)
         return;
-    const double scale = parts * (unit[1] == 's'   ? 1e9
-                                  : unit[1] == 'm' ? 1e6
-                                  : unit[1] == 'u' ? 1e3
-                                                   : 1);
-    const double high = (double)f->interval.high_ns / scale;
+    const double scale = unit[1] == 's' ? 1e9 : unit[1] == 'm' ? 1e6 : unit[1] == 'u' ? 1e3 : 1;
+    const double high = high_ns / scale;
     const int digits = high >= 100 ? 0 : high >= 10 ? 1 : 2;
-    orr_buf_print(b, " (%.*f-%.*f)", digits, (double)f->interval.low_ns / scale, digits, high);
+    orr_buf_print(b, "%.*f-%.*f", digits, low_ns / scale, digits, high);
+}
+
+/* " (198-231)", of one of so many parts. */
+static void print_interval(const orr__run_facts *f, const char *value, double parts, orr_buf *b)
+{
+    const orr__interval *x = &f->interval;
+    if (!x->high_ns || !strchr(value, ' '))
+        return;
+    orr_buf_print(b, " (");
+    print_ends((double)x->low_ns / parts, (double)x->high_ns / parts, value, b);
+    orr_buf_byte(b, ')');
+}
+
+/* Of what a request waits for: no idle time. */
+static void print_wait_ends(const orr__interval *x, double ns, const char *value, orr_buf *b)
+{
+    print_ends(ns * (1 - x->low_share), ns * (1 + x->high_share), value, b);
 }
 
 /* Waits of the device for the host that are worth a line, as a share of compute. */
@@ -663,19 +690,29 @@ static void print_throughput(const orr__run_facts *f, orr_buf *b)
     orr_buf_byte(b, '\n');
 }
 
-/* "8 requests: first token after 50.6 ms (50.6 ms at most), the next after 4.97 ms;" */
+/* "8 requests: first token after 50.6 ms (42.9-59.6; 50.6 ms at most), the next after 4.97 ms
+ * (4.21-5.85);" */
 static void print_serving(const orr__run_facts *f, orr_buf *b)
 {
     const orr__serving *p = &f->serving;
+    const orr__interval *x = &f->interval;
     char a[4][ORR_UNIT_ROOM];
     if (!p->requests)
         return;
-    orr_buf_print(b, "%s request%s: first token after %s (%s at most)",
-                  orr_count_text(p->requests, a[0]), p->requests == 1 ? "" : "s",
-                  ns_text((uint64_t)(p->first_mean_ns + 0.5), a[1]),
-                  ns_text(p->first_max_ns, a[2]));
+    orr_buf_print(b, "%s request%s: first token after %s (", orr_count_text(p->requests, a[0]),
+                  p->requests == 1 ? "" : "s", ns_text((uint64_t)(p->first_mean_ns + 0.5), a[1]));
+    if (x->high_ns && strchr(a[1], ' ')) {
+        print_wait_ends(x, p->first_mean_ns, a[1], b);
+        orr_buf_print(b, "; ");
+    }
+    orr_buf_print(b, "%s at most)", ns_text(p->first_max_ns, a[2]));
     if (p->next_mean_ns > 0)
         orr_buf_print(b, ", the next after %s", ns_text((uint64_t)(p->next_mean_ns + 0.5), a[0]));
+    if (p->next_mean_ns > 0 && x->high_ns && strchr(a[0], ' ')) {
+        orr_buf_print(b, " (");
+        print_wait_ends(x, p->next_mean_ns, a[0], b);
+        orr_buf_byte(b, ')');
+    }
     orr_buf_print(b, ";\n%s token%s until %s: %s tokens/s, %s per device\n",
                   orr_count_text(p->tokens, a[0]), p->tokens == 1 ? "" : "s",
                   ns_text(p->end_ns, a[1]), orr_figure_text(p->tokens_per_s, a[2]),
