@@ -177,10 +177,9 @@ static orr_code row_of_text(timing *t, uint32_t node, orr_str text, uint32_t *ou
 static orr_code row_of_node(timing *t, uint32_t node, uint32_t *out, orr_error *err)
 {
     const orr_columns *c = &t->g->t->columns;
-    orr_node whole;
+    const orr_node body = {.body = orr__trace_body(t->g->t, node)}; /* all that attributes need */
     orr_attr kernels;
-    orr_trace_node(t->g->t, node, &whole);
-    if (orr__node_get(&whole, ORR__ATTR_KERNELS, &kernels) && kernels.kind == ORR_VALUE_STRING &&
+    if (orr__node_get(&body, ORR__ATTR_KERNELS, &kernels) && kernels.kind == ORR_VALUE_STRING &&
         kernels.value.s.len)
         return row_of_text(t, node, kernels.value.s, out, err);
     *out = NO_ROW;

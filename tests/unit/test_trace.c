@@ -492,6 +492,23 @@ TEST(test_trace__of_several_names_the_last_counts)
     orr_trace_destroy(t);
 }
 
+/* As protobuf: the last one counts.  Names are compared before an attribute is decoded. */
+TEST(test_trace__the_last_name_of_an_attribute_counts)
+{
+    /* attr {name: "a", doc: "d", name: "b"}, attr {name: "c"} */
+    static const uint8_t bytes[] = "\x52\x09\x0a\x01"
+                                   "a\x12\x01"
+                                   "d\x0a\x01"
+                                   "b\x52\x03\x0a\x01"
+                                   "c";
+    const orr_node node = {.body = {bytes, sizeof bytes - 1}};
+    orr_attr attr;
+    CHECK(!orr_node_attr(&node, "a", &attr));
+    CHECK(orr_node_attr(&node, "b", &attr) && attr.doc.len == 1);
+    CHECK(orr_node_attr(&node, "c", &attr));
+    CHECK(!orr_node_attr(&node, "d", &attr));
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -517,6 +534,7 @@ int main(void)
         RUN(test_trace__times_are_columns_and_a_late_start_fills_the_earlier_ones),
         RUN(test_trace__names_of_numbers),
         RUN(test_trace__of_several_names_the_last_counts),
+        RUN(test_trace__the_last_name_of_an_attribute_counts),
     };
     return RUN_ALL(tests);
 }

@@ -676,13 +676,31 @@ orr_attrs orr_node_attrs(const orr_node *node)
     return (orr_attrs){node->body.ptr, node->body.ptr + node->body.len, NODE_ATTR};
 }
 
+/* Does an attribute have another name?  Nearly all begin with their name and hold no byte that could be
+ * the tag of a second one, so most need no decoding. */
+static bool has_other_name(orr_span attr, const char *name, size_t len)
+{
+    const uint8_t *p = attr.ptr;
+    if (attr.len < 2 || p[0] != (ATTR_NAME << 3 | ORR_WIRE_LEN) || p[1] >= 0x80)
+        return false;
+    const size_t rest = attr.len - 2, n = p[1];
+    if (rest < n || (n == len && memcmp(p + 2, name, n) == 0))
+        return false;
+    return rest == n || !memchr(p + 2 + n, p[0], rest - n);
+}
+
 bool orr_node_attr(const orr_node *node, const char *name, orr_attr *out)
 {
-    orr_attrs it = orr_node_attrs(node);
+    orr_wire w = orr_wire_of(node->body);
+    orr_field f;
     const size_t len = strlen(name);
-    while (orr_attrs_next(&it, out))
+    while (orr_wire_next(&w, &f)) {
+        if (f.number != NODE_ATTR || f.type != ORR_WIRE_LEN || has_other_name(f.bytes, name, len))
+            continue;
+        decode_attr(f.bytes, out);
         if (out->name.len == len && memcmp(out->name.ptr, name, len) == 0)
             return true;
+    }
     return false;
 }
 
