@@ -33,12 +33,13 @@
          [ORR_TYPE_INT8] = 2 * (t),  [ORR_TYPE_W8A16] = (t),   [ORR_TYPE_W4A16] = (t),         \
          [ORR_TYPE_FP64] = 37},                                                                \
     .vector_tflops = 75
-/* Others: 16-bit, 8-bit, 32-bit products and the vector unit. */
-#define OTHER(t, t8, t32, v)                                                                 \
-    .peak_tflops = {[ORR_TYPE_BF16] = (t),   [ORR_TYPE_FP16] = (t), [ORR_TYPE_TF32] = (t32), \
+/* Others: 16-bit, 8-bit, TF32 and 32-bit products, and the vector unit. */
+#define WITH_TF32(t, t8, t19, t32, v)                                                        \
+    .peak_tflops = {[ORR_TYPE_BF16] = (t),   [ORR_TYPE_FP16] = (t), [ORR_TYPE_TF32] = (t19), \
                     [ORR_TYPE_FP32] = (t32), [ORR_TYPE_FP8] = (t8), [ORR_TYPE_INT8] = (t8),  \
                     [ORR_TYPE_W8A16] = (t),  [ORR_TYPE_W4A16] = (t)},                        \
     .vector_tflops = (v)
+#define OTHER(t, t8, t32, v) WITH_TF32(t, t8, t32, t32, v)
 #define MEMORY(rate, size, l2) .memory_GBps = (rate), .memory_GB = (size), .l2_MB = (l2)
 /* Chips of every kind are assumed to vary like 388 V100 held at their power cap by products
  * (truth/README.md has the rest): 1.63 % in time, a third of their variation in power. */
@@ -233,14 +234,14 @@ static const orr_chip chips[] = {
      .bus_GBps = 12},
     {.name = "mi300x",
      .note = "AMD MI300X 192 GB",
-     OTHER(1307.4, 2614.9, 163.4, 163.4),
+     WITH_TF32(1307.4, 2614.9, 653.7, 163.4, 163.4),
      MEMORY(5300, 192, 256),
      UNITS(304, 2100),
      .launch_us = 4,
      .bus_GBps = 55},
     {.name = "mi325x",
      .note = "AMD MI325X 256 GB",
-     OTHER(1307.4, 2614.9, 163.4, 163.4),
+     WITH_TF32(1307.4, 2614.9, 653.7, 163.4, 163.4),
      MEMORY(6000, 256, 256),
      UNITS(304, 2100),
      .launch_us = 4,
