@@ -687,6 +687,46 @@ static orr_code read_devices(const char *text,
     return ORR_OK;
 }
 
+/* A signal handler has no context argument. */
+static int serve_stop;
+static volatile sig_atomic_t serve_is_interrupted;
+
+static void stop_serving(int signal_number)
+{
+    (void)signal_number;
+    serve_is_interrupted = 1;
+    __atomic_store_n(&serve_stop, 1, __ATOMIC_RELAXED);
+}
+
+/* With Ctrl-C as the end of the search. */
+static orr_code search_serving(orr_plan_serve_options *o,
+                               orr_plan_serving **out,
+                               size_t *count,
+                               orr_error *err)
+{
+    struct sigaction old, stop = {.sa_handler = stop_serving, .sa_flags = (int)SA_RESETHAND};
+    const bool is_ignored = sigaction(SIGINT, NULL, &old) != 0 || old.sa_handler == SIG_IGN;
+    serve_stop = serve_is_interrupted = 0;
+    o->stop = &serve_stop;
+    if (!is_ignored)
+        sigaction(SIGINT, &stop, NULL);
+    const orr_code code = orr_plan_serve(o, out, count, err);
+    if (!is_ignored)
+        sigaction(SIGINT, &old, NULL);
+    return code;
+}
+
+static orr_code say_stopped(cli_context *c, double max_seconds, size_t count, orr_error *err)
+{
+    char limit[80] = "interrupted";
+    if (!serve_is_interrupted)
+        snprintf(limit, sizeof limit, "the limit of %.6g s is reached", max_seconds);
+    const orr_code code = orr_fail(err, ORR_ESTOP, NULL, "%s: %s", limit,
+                                   count ? "these are the best so far" : "no plan was estimated");
+    cli_report(c, err);
+    return code;
+}
+
 static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
 {
     orr_model model;
@@ -712,35 +752,42 @@ static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
         code = read_time(c, "max-ttft", &o.max_ttft_s, err);
     if (!code)
         code = read_time(c, "max-tpot", &o.max_tpot_s, err);
+    if (!code)
+        code = read_time(c, "max-time", &o.max_seconds, err);
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o.dtype);
     if (!code && (code = o.devices ? orr_machine_for(o.machine, o.devices, &machine, err)
                                    : orr_machine_find(o.machine, &machine, err)))
         code = orr_because(err, code, "--machine %s", o.machine);
     if (!code && !o.requests)
         o.requests = orr_machine_devices(&machine);
-    if (!code)
-        code = orr_plan_serve(&o, &list, &count, err);
     if (code)
         return code;
-    if (cli_given(c, "report"))
+    code = search_serving(&o, &list, &count, err);
+    if (code && code != ORR_ESTOP)
+        return code;
+    const orr_code stopped = code ? say_stopped(c, o.max_seconds, count, err) : ORR_OK;
+    code = ORR_OK;
+    if (cli_given(c, "report") && count)
         code = write_page(c, &o, &machine, list, count, err);
-    if (!code && cli_flag(c, "json"))
+    if (!code && cli_flag(c, "json") && count)
         print_json(c, &o, list, count);
-    else if (!code)
+    else if (!code && count)
         print_text(c, &o, list, count);
     orr_plan_serve_free(list);
-    return code;
+    /* As in a search of training plans, the default limit is no failure. */
+    const bool is_default = !serve_is_interrupted && !cli_given(c, "max-time") && count;
+    return code || is_default ? code : stopped;
 }
 
-#define COUNT(name, fallback_, help_)                           \
-    {                                                           \
-        name, 0, "N", help_, CLI_COUNT, 1, INT32_MAX, fallback_ \
+#define COUNT(name, with_, fallback_, help_)                                   \
+    {                                                                          \
+        name, 0, "N", help_, CLI_COUNT, 1, INT32_MAX, fallback_, .with = with_ \
     }
 static const cli_option options[] = {
     {"machine", 0, "MACHINE",
      "cluster by name (dgx-h100:128 is 128 nodes; orrery machine list) or file", .required = true},
-    COUNT("batch", NULL, "sequences per step (default: one per device)"),
-    COUNT("seq", NULL, "tokens per sequence (default: the model's)"),
+    COUNT("batch", NULL, NULL, "sequences per step (default: one per device)"),
+    COUNT("seq", NULL, NULL, "tokens per sequence (default: the model's)"),
     {"devices", 0, "LIST",
      "use this many devices; a list (256,512,1024) gives a scaling curve (default: all)"},
     {"fix", 0, "LIST",
@@ -764,8 +811,8 @@ static const cli_option options[] = {
     {"requests", 0, "N",
      "serve: requests at a time, all replicas together (default: one per device)", CLI_COUNT, 1,
      10000000, .with = "serve"},
-    COUNT("prompt", "1024", "serve: tokens per prompt"),
-    COUNT("output", "128", "serve: tokens generated per request"),
+    COUNT("prompt", "serve", "1024", "serve: tokens per prompt"),
+    COUNT("output", "serve", "128", "serve: tokens generated per request"),
     {"max-ttft", 0, "TIME", "serve: drop plans whose first token takes longer on average",
      .with = "serve"},
     {"max-tpot", 0, "TIME", "serve: drop plans whose next token takes longer on average",

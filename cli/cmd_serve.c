@@ -94,7 +94,10 @@ static const cli_example examples[] = {
 
 static orr_code read_rate(const cli_context *c, const char *name, orr_Bps *out, orr_error *err)
 {
-    return cli_given(c, name) ? orr_rate_parse(cli_text(c, name), out, err) : ORR_OK;
+    const orr_code code = cli_given(c, name) ? orr_rate_parse(cli_text(c, name), out, err) : ORR_OK;
+    if (!code && cli_given(c, name) && *out == 0)
+        return cli_misuse(err, "--%s must be above 0", name);
+    return code;
 }
 
 static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
@@ -102,6 +105,8 @@ static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out
     orr_bytes bytes = 0;
     const orr_code code =
         cli_given(c, name) ? orr_bytes_parse(cli_text(c, name), &bytes, err) : ORR_OK;
+    if (!code && cli_given(c, name) && bytes == 0)
+        return cli_misuse(err, "--%s must be above 0", name);
     *out = bytes;
     return code;
 }

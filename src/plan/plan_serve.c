@@ -9,6 +9,7 @@
 #include "search_impl.h"
 
 #include "base/threads/pool.h"
+#include "base/threads/stop.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,9 +28,17 @@ typedef struct serving {
         orr_serve_ranks ranks;
         orr_plan_serving *list; /* by batch size */
         size_t count, room;
+        orr_error refusal; /* code 0: none */
     } * ways;
     size_t way_count, way_room;
+    int own_stop;
+    int *stop; /* nonzero: it was stopped */
 } serving;
+
+static bool is_stopped(const serving *x)
+{
+    return __atomic_load_n(x->stop, __ATOMIC_RELAXED) != 0;
+}
 
 static orr_serve_options options_of(const serving *x, const orr_plan_serving *p)
 {
@@ -88,6 +97,8 @@ static orr_code try_batch(serving *x,
     if (code == ORR_ENOMEM || !orr_grow(&w->list, &w->room, w->count + 1))
         return orr_no_memory(err);
     const orr_serve_report *r = &p.report;
+    if (code && !w->refusal.code)
+        w->refusal = why;
     if (code || !r->pools[0].fits || r->time <= 0)
         return ORR_OK;
     p.ttft_s = (double)r->first_token_mean * 1e-12;
@@ -149,6 +160,14 @@ static bool join_ways(serving *x)
     return true;
 }
 
+/* What no way of serving could do. */
+static orr_code check_requests(const serving *x, orr_error *err)
+{
+    const orr_plan_serving p = {.max_batch = 1};
+    orr_serve_options s = options_of(x, &p);
+    return orr_serve_complete(x->o->model, &s, err);
+}
+
 static int compare(const void *a, const void *b)
 {
     const orr_plan_serving *x = a, *y = b;
@@ -171,6 +190,23 @@ static bool is_same(const orr_plan_serving *a, const orr_plan_serving *b)
            a->tokens_per_s == b->tokens_per_s && a->ttft_s == b->ttft_s && a->tpot_s == b->tpot_s;
 }
 
+/* Nothing fits: why not the plan with most devices per replica that was tried. */
+static orr_code refuse(const serving *x, orr_error *err)
+{
+    const struct serving_way *last = NULL;
+    for (size_t i = 0; i < x->way_count; i++)
+        if (x->ways[i].refusal.code)
+            last = &x->ways[i];
+    if (!last)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "no way to serve %s fits into the memory of %u devices of %s",
+                        x->o->model->name, orr_machine_devices(&x->machine), x->machine.name);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "no way to serve %s on %u devices of %s; tp %u, pp %u: %s", x->o->model->name,
+                    orr_machine_devices(&x->machine), x->machine.name, last->ranks.tp,
+                    last->ranks.pp, last->refusal.message);
+}
+
 static orr_code keep_good(serving *x, orr_error *err)
 {
     const orr_plan_serve_options *o = x->o;
@@ -191,17 +227,38 @@ static orr_code keep_good(serving *x, orr_error *err)
             x->list[kept++] = *p;
     }
     x->count = kept;
-    if (kept)
+    if (kept || is_stopped(x))
         return ORR_OK;
     if (!fitting)
-        return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no way to serve %s fits into the memory of %u devices of %s",
-                        o->model->name, orr_machine_devices(&x->machine), x->machine.name);
+        return refuse(x, err);
     return orr_fail(
         err, ORR_EUSAGE, NULL,
         "%zu plans fit, but none meets the limit on the %s token: the shortest times are %.3g ms "
         "for the first and %.3g ms for the next one",
         fitting, quick ? "next" : "first", best_ttft * 1e3, best_tpot * 1e3);
+}
+
+static void set_stop(void *stop)
+{
+    __atomic_store_n((int *)stop, 1, __ATOMIC_RELAXED);
+}
+
+/* Tries all ways; ORR_ESTOP: some. */
+static orr_code try_all(serving *x, orr_error *err)
+{
+    const int *const before = orr__stop_flag;
+    orr_guard *guard;
+    orr_code code = orr_guard_start(x->o->max_seconds, 0, set_stop, x->stop, &guard, err);
+    if (code)
+        return code;
+    if (guard || x->o->stop)
+        orr_stop_when(x->stop);
+    code = orr_pool_for(x->o->threads, x->way_count, try_way, x, err);
+    orr_guard_end(guard);
+    orr_stop_when(before);
+    return is_stopped(x) && (!code || code == ORR_ENOMEM)
+               ? orr_fail(err, ORR_ESTOP, NULL, "the search was stopped")
+               : code;
 }
 
 orr_code orr_plan_serve(const orr_plan_serve_options *opt,
@@ -232,21 +289,27 @@ orr_code orr_plan_serve(const orr_plan_serve_options *opt,
         for (uint64_t pp = 1; ok && pp && pp <= opt->model->layers;
              pp = search_next_divisor(n / tp, pp))
             ok = add_ways(&x, n, (uint32_t)tp, (uint32_t)pp);
-    code = ok ? orr_pool_for(opt->threads, x.way_count, try_way, &x, err) : orr_no_memory(err);
-    if (!code && !join_ways(&x))
-        code = orr_no_memory(err);
+    x.stop = opt->stop ? opt->stop : &x.own_stop;
+    code = ok ? check_requests(&x, err) : orr_no_memory(err);
     if (!code)
-        code = keep_good(&x, err);
+        code = try_all(&x, err);
+    const bool is_late = code == ORR_ESTOP;
+    if ((!code || is_late) && !join_ways(&x))
+        code = orr_no_memory(err);
+    else if (!code || is_late) {
+        const orr_code kept = keep_good(&x, err);
+        code = kept ? kept : code;
+    }
     for (size_t i = 0; i < x.way_count; i++)
         orr_free(x.ways[i].list);
     orr_free(x.ways);
-    if (code) {
+    if (code && code != ORR_ESTOP) {
         orr_free(x.list);
         return code;
     }
     *out = x.list;
     *count = x.count;
-    return ORR_OK;
+    return code;
 }
 
 void orr_plan_serve_free(orr_plan_serving *list)

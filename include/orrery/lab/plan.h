@@ -224,6 +224,10 @@ typedef struct orr_plan_serve_options {
     double max_ttft_s, max_tpot_s; /* means; 0: no limit */
     double usd_per_hour;
     unsigned threads;
+    double max_seconds; /* wall-clock; 0: no limit */
+    /* Another thread or a signal handler may set it to 1, which ends the search.  With it or with
+     * max_seconds, what orr_stop_when set is not looked at. */
+    int *stop;
 } orr_plan_serve_options;
 
 typedef struct orr_plan_serving {
@@ -236,7 +240,8 @@ typedef struct orr_plan_serving {
 } orr_plan_serving;
 
 /* Every plan that fits and meets the limits, highest tokens per second first.  ORR_EUSAGE: there is
- * none, and which limit removed the last. */
+ * none, and which limit removed the last.  ORR_ESTOP: the search was stopped; the list has the plans
+ * so far, perhaps none. */
 ORR_API orr_code orr_plan_serve(const orr_plan_serve_options *opt,
                                 orr_plan_serving **out,
                                 size_t *count,

@@ -13,6 +13,7 @@
  * round D / gcd(P, D) partners. */
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
+#include "base/threads/stop.h"
 #include "llm_impl.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "serve_impl.h"
@@ -521,6 +522,9 @@ enum {
     FEW_TURNS = 1 << 23
 }; /* of all replicas, before equal scripts become one */
 
+/* An iteration takes some ten microseconds, and a request of a few bytes may ask for millions. */
+enum { MOST_ITERATIONS = 1 << 22, LISTED_ITERATIONS = 1 << 20, PER_REQUEST = 1024 };
+
 typedef struct sequence {
     uint64_t job;  /* number in its replica */
     uint64_t left; /* tokens of the prompt that are not through yet */
@@ -571,9 +575,10 @@ typedef struct engine {
     orr_map *known;       /* hash of a script -> which */
     uint64_t *stage_free; /* ps, by stage */
     uint64_t now;
-    uint64_t end;     /* of the iteration that was begun last */
-    uint64_t largest; /* tokens of the largest iteration so far, of the whole pool */
-    uint64_t turns;   /* of all scripts */
+    uint64_t end;             /* of the iteration that was begun last */
+    uint64_t largest;         /* tokens of the largest iteration so far, of the whole pool */
+    uint64_t turns;           /* of all scripts */
+    uint64_t estimated, most; /* iterations that were timed; at most so many */
     orr_code code;
     orr_error *err;
 } engine;
@@ -860,6 +865,9 @@ static void pass_time(engine *e)
     }
     e->end = at;
     e->now = e->stage_free[0];
+    if (at >= INT64_MAX && !e->code)
+        e->code = orr_fail(e->err, ORR_EUSAGE, NULL,
+                           "the requests take longer than 106 days, 2^63 ps, at these rates");
     const llm_meter *no = &e->pool->refused;
     if (no->is_impossible && !e->code)
         e->code =
@@ -985,6 +993,31 @@ static orr_code too_long(engine *e)
                     LLM_MOST_LAYER_PASSES / e->pool->m->layers, e->pool->m->layers, MOST_TURNS);
 }
 
+static orr_code too_many(engine *e)
+{
+    return orr_fail(e->err, ORR_EUSAGE, NULL,
+                    "the requests take more than %" PRIu64
+                    " iterations, the most that are estimated: fewer requests, shorter answers or "
+                    "larger batches take fewer",
+                    e->most);
+}
+
+/* Each iteration has at most max_batch tokens of answers, and at most a chunk of prompts. */
+static uint64_t least_iterations(const engine *e, const desk *d)
+{
+    const orr_serve_options *o = e->pool->opt;
+    unsigned __int128 made = 0, read = 0;
+    for (size_t i = 0; i < d->job_count; i++) {
+        const serve_job *j = job_of(e, d, i);
+        made += e->pool->duty == LLM_DOES_PREFILL ? 1 : j->output;
+        read += e->pool->duty == LLM_DOES_DECODE ? 0 : j->prompt;
+    }
+    made /= o->max_batch;
+    read = o->chunk ? read / o->chunk : 0;
+    const unsigned __int128 least = made > read ? made : read;
+    return least < UINT64_MAX ? (uint64_t)least : UINT64_MAX;
+}
+
 static void run_iteration(engine *e)
 {
     e->pool->report.iterations++;
@@ -993,6 +1026,10 @@ static void run_iteration(engine *e)
     for (uint32_t i = 0; i < e->pool->in_step && !e->code; i++)
         end_turn(e, &e->desks[i]);
     e->turns += e->pool->in_step;
+    if (++e->estimated > e->most && !e->code)
+        e->code = too_many(e);
+    if (!e->code && orr__stop_asked())
+        no_room(e);
     const uint64_t passes = e->desks[0].script->turn_count * e->pool->m->layers;
     if (e->s->only_figures && !e->s->is_dropped &&
         (passes > LLM_FEW_LAYER_PASSES || e->turns > FEW_TURNS))
@@ -1196,6 +1233,9 @@ static void run_replicas(engine *e, uint32_t first)
     e->now = 0;
     for (uint32_t i = 0; i < n; i++)
         open_desk(e, &e->desks[i], first + i);
+    for (uint32_t i = 0; i < n && !e->code && e->s->only_figures; i++)
+        if (least_iterations(e, &e->desks[i]) > e->most)
+            e->code = too_many(e);
     if (!e->code)
         run_engine(e);
     for (uint32_t i = 0; i < n; i++)
@@ -1206,7 +1246,9 @@ static void run_replicas(engine *e, uint32_t first)
 orr_code llm_schedule_make(llm_pool *p, llm_schedule *s, orr_error *err)
 {
     const uint32_t dp = p->ranks.dp;
-    engine e = {.pool = p, .s = s, .err = err};
+    engine e = {.pool = p, .s = s, .err = err, .most = MOST_ITERATIONS};
+    if (p->opt->requests)
+        e.most = LISTED_ITERATIONS + (uint64_t)PER_REQUEST * p->opt->request_count;
     s->scripts = orr_alloc(dp, sizeof *s->scripts);
     s->script_of = orr_alloc(dp, sizeof *s->script_of);
     e.known = orr_map_create(dp);
