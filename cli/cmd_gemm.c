@@ -556,6 +556,13 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
         return cli_misuse(err, "times in traces are microseconds: --times us");
     if (cli_flag(c, "keep-intermediate") && !cli_given(c, "compat"))
         return cli_misuse(err, "--keep-intermediate requires --compat");
+    if (cli_given(c, "run-name") && !cli_flag(c, "keep-intermediate"))
+        return cli_misuse(err, "--run-name requires --keep-intermediate");
+    if (cli_given(c, "sweep") && (to || cli_given(c, "form")))
+        return cli_misuse(err, "--sweep writes no workload: leave out --output and --form");
+    if (form_of(c) == FORM_TEXT && (cli_given(c, "passes") || cli_given(c, "dims")))
+        return cli_misuse(err, "--%s is of traces: -o NAME.orr, or --form set or files",
+                          cli_given(c, "passes") ? "passes" : "dims");
     return ORR_OK;
 }
 

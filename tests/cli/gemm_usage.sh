@@ -43,6 +43,11 @@ try t.csv --compat v1
 try t.csv --config c.cfg -w h100
 try t.csv --config c.cfg --times us
 try t.csv --keep-intermediate
+try t.csv --run-name mine
+try t.csv --passes 3
+try t.csv --dims 2 -o t.txt
+try t.csv --design h200 --sweep -o t.txt
+try t.csv --design h200 --sweep --form text
 try none.csv
 gen_astrasim_workload_input --mnk t.csv
 echo "  status $?"
