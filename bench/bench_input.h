@@ -65,7 +65,7 @@ static inline orr_set *bench_collective(uint32_t ranks, orr_collective kind, int
     bench_check(orr_set_create(&set, &err), &err);
     bench_check(orr_set_add(set, t, &err), &err);
     for (uint32_t r = 1; r < ranks; r++)
-        bench_check(orr_set_add_like(set, 0, 0, &err), &err);
+        bench_check(orr_set_add_rank(set, 0, 0, &err), &err);
     return set;
 }
 

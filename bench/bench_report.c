@@ -129,7 +129,7 @@ static double run_read(void *context)
     orr_timeline *t;
     orr_error err;
     bench_check(orr_chrome_trace_read(&j->json, 1, NULL, &t, &err), &err);
-    bench_require(orr_timeline_look(t)->span_count == SPANS, "spans are missing");
+    bench_require(orr_timeline_view(t)->span_count == SPANS, "spans are missing");
     orr_timeline_destroy(t);
     return SPANS;
 }

@@ -185,7 +185,7 @@ static orr_set *make_pipeline(uint32_t ranks)
                                            [OWN_SELF] = r,
                                            [OWN_NEXT] = (r + length) % ranks,
                                            [OWN_BEFORE] = (r + ranks - length) % ranks};
-        bench_check(orr_set_add_filled(s, r / length, 0, values, &err), &err);
+        bench_check(orr_set_add_rank_values(s, r / length, 0, values, &err), &err);
     }
     return s;
 }

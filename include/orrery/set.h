@@ -63,7 +63,7 @@ ORR_API orr_code orr_set_create(orr_set **out, orr_error *err) ORR_MUST_CHECK;
 /* Takes ownership of the sealed trace, also on failure.  An equal existing class is reused. */
 ORR_API orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err) ORR_MUST_CHECK;
 /* One more rank of an existing class; costs a table entry. */
-ORR_API orr_code orr_set_add_like(orr_set *s,
+ORR_API orr_code orr_set_add_rank(orr_set *s,
                                   uint32_t class_index,
                                   uint64_t id_shift,
                                   orr_error *err) ORR_MUST_CHECK;
@@ -77,7 +77,7 @@ ORR_API orr_code orr_set_add_like(orr_set *s,
  *     const orr_hole holes[] = {{7, ORR_HOLE_PG_NAME, 0}, {9, ORR_HOLE_COMM_DST, 1}};
  *     orr_set_add_class(s, body, holes, 2, 2, &k, &err);
  *     for (int64_t r = 0; r < ranks; r++)
- *         orr_set_add_filled(s, k, 0, (int64_t[]){1 + r / 8, r + 1}, &err);
+ *         orr_set_add_rank_values(s, k, 0, (int64_t[]){1 + r / 8, r + 1}, &err);
  */
 typedef enum orr_hole_field {
     ORR_HOLE_PG_NAME, /* the value in decimal */
@@ -103,11 +103,11 @@ ORR_API orr_code orr_set_add_class(orr_set *s,
                                    uint32_t *class_index,
                                    orr_error *err) ORR_MUST_CHECK;
 /* One more rank, with a value for each slot of its class. */
-ORR_API orr_code orr_set_add_filled(orr_set *s,
-                                    uint32_t class_index,
-                                    uint64_t id_shift,
-                                    const int64_t *values,
-                                    orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_set_add_rank_values(orr_set *s,
+                                         uint32_t class_index,
+                                         uint64_t id_shift,
+                                         const int64_t *values,
+                                         orr_error *err) ORR_MUST_CHECK;
 
 ORR_API uint32_t orr_set_slot_count(const orr_set *s, uint32_t class_index);
 /* Does this rank have its own value there?  If not, the body's value applies. */

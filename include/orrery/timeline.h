@@ -18,7 +18,7 @@
  *
  * Look at it:
  *
- *     const orr_timeline_parts *p = orr_timeline_look(t);
+ *     const orr_timeline_parts *p = orr_timeline_view(t);
  *     for (uint32_t k = p->first[track]; k < p->first[track + 1]; k++)
  *         use(&p->spans[p->order[k]]);                            // by start; longer ones first
  *
@@ -175,7 +175,7 @@ ORR_API orr_code orr_timeline_add_alike(orr_timeline *t,
 ORR_API orr_code orr_timeline_seal(orr_timeline *t, orr_error *err) ORR_MUST_CHECK;
 
 /* Of a sealed timeline, which owns it. */
-ORR_API const orr_timeline_parts *orr_timeline_look(const orr_timeline *t);
+ORR_API const orr_timeline_parts *orr_timeline_view(const orr_timeline *t);
 /* Simulated timelines name their network in a note; others were measured. */
 ORR_API bool orr_timeline_is_simulated(const orr_timeline *t);
 ORR_API orr_str orr_timeline_text(const orr_timeline *t, uint32_t number);

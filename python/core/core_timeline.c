@@ -35,7 +35,7 @@ PyObject *core_timeline_take(PyObject *cls, orr_timeline *t)
     }
     self->keep = keep;
     self->t = t;
-    self->p = orr_timeline_look(t);
+    self->p = orr_timeline_view(t);
     return (PyObject *)self;
 }
 

@@ -577,8 +577,8 @@ static orr_code repair_rank(fixer *f, uint32_t rank, orr_error *err)
         f->new_class[old] = index;
     if (f->to->classes[index].hole_count == 0)
         return orr__set_add_rank(f->to, index, orr_set_id_shift(f->from, rank), NULL, err);
-    return orr_set_add_filled(f->to, index, orr_set_id_shift(f->from, rank),
-                              f->from->values + f->from->ranks[rank].values_at, err);
+    return orr_set_add_rank_values(f->to, index, orr_set_id_shift(f->from, rank),
+                                   f->from->values + f->from->ranks[rank].values_at, err);
 }
 
 static orr_code copy_groups(fixer *f, orr_error *err)

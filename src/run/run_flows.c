@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_flows.c - orr_run with flows: packet by packet (models/network/packet).
  *
- * The topology may be a file of links, or config.txt, which names one; orr_topology_is_one tells
+ * The topology may be a file of links, or config.txt, which names one; orr_topology_recognise tells
  * which.  Flows have no ranks, so functions about ranks are NULL in the row. */
 #include "engine.h"
 
@@ -17,7 +17,7 @@ static uint32_t supports(const char *network)
 static orr_code create(orr_run *r, orr_error *err)
 {
     const orr_run_config *c = &r->config;
-    const bool has_links = c->topology && orr_topology_is_one(c->topology);
+    const bool has_links = c->topology && orr_topology_recognise(c->topology);
     const orr_packet_options opt = {
         .config = has_links ? c->packet_config : c->topology,
         .topology = has_links ? c->topology : NULL,

@@ -1217,12 +1217,12 @@ orr_goal_op orr_goal_get(const orr_goal *g, uint32_t rank, uint32_t op)
                          .nic = n->nic};
 }
 
-uint32_t orr_goal_waits(const orr_goal *g, uint32_t rank, uint32_t op)
+uint32_t orr_goal_pending(const orr_goal *g, uint32_t rank, uint32_t op)
 {
     return orr__goal_nodes(g, rank)[op].waits;
 }
 
-const uint32_t *orr_goal_then(
+const uint32_t *orr_goal_successors(
     const orr_goal *g, uint32_t rank, uint32_t op, orr_goal_edge edge, uint32_t *count_out)
 {
     const orr__goal_node *n = orr__goal_nodes(g, rank) + op;

@@ -345,7 +345,7 @@ orr_code orr__set_add_alike(orr_set *s, const orr_trace *t, bool *is_added, orr_
         if (failed)
             code = orr_no_memory(err);
         else if (*is_added)
-            code = orr_set_add_filled(s, k, 0, values, err);
+            code = orr_set_add_rank_values(s, k, 0, values, err);
         orr_free(values);
         if (code)
             return code;
@@ -873,7 +873,7 @@ orr_code orr_set_add(orr_set *s, orr_trace *t, orr_error *err)
     return code ? code : orr__set_add_rank(s, class_index, shift, NULL, err);
 }
 
-orr_code orr_set_add_like(orr_set *s, uint32_t class_index, uint64_t id_shift, orr_error *err)
+orr_code orr_set_add_rank(orr_set *s, uint32_t class_index, uint64_t id_shift, orr_error *err)
 {
     if (class_index < s->class_count && s->classes[class_index].slot_count)
         return orr_fail(err, ORR_EUSAGE, NULL, "class %u has slots: the rank needs values",

@@ -268,8 +268,8 @@ static orr_code add_rank(set_joiner *c, size_t job, uint32_t own)
             code = fail_peer(c, NULL, job, v);
     }
     if (!code)
-        code = orr_set_add_filled(c->out, c->class_of[job][r->class_index], r->id_shift, values,
-                                  c->err);
+        code = orr_set_add_rank_values(c->out, c->class_of[job][r->class_index], r->id_shift,
+                                       values, c->err);
     orr_free(values);
     return code;
 }
@@ -281,7 +281,7 @@ static orr_code add_ranks(set_joiner *c)
         const uint32_t rank = c->at.rank_on[h];
         const uint32_t job = rank ? c->at.job_of[rank - 1] : 0;
         code = rank ? add_rank(c, job, rank - 1 - c->at.first[job])
-                    : orr_set_add_like(c->out, c->idle, 0, c->err);
+                    : orr_set_add_rank(c->out, c->idle, 0, c->err);
     }
     return code;
 }

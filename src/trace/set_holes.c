@@ -406,7 +406,7 @@ orr_code orr_set_add_class(orr_set *s,
     return why ? orr_fail(err, ORR_EUSAGE, NULL, "%s", why) : code;
 }
 
-orr_code orr_set_add_filled(
+orr_code orr_set_add_rank_values(
     orr_set *s, uint32_t class_index, uint64_t id_shift, const int64_t *values, orr_error *err)
 {
     if (class_index >= s->class_count)

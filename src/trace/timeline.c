@@ -344,14 +344,14 @@ orr_code orr_timeline_seal(orr_timeline *t, orr_error *err)
     return ORR_OK;
 }
 
-const orr_timeline_parts *orr_timeline_look(const orr_timeline *t)
+const orr_timeline_parts *orr_timeline_view(const orr_timeline *t)
 {
     return &t->parts;
 }
 
 bool orr_timeline_is_simulated(const orr_timeline *t)
 {
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     for (uint32_t i = 0; i < p->note_count; i++)
         if (orr_str_is(orr_timeline_text(t, p->notes[i].key), "network_model"))
             return true;
@@ -484,7 +484,7 @@ orr_code orr_timeline_slice(const orr_timeline *t,
                             orr_timeline **out,
                             orr_error *err)
 {
-    slicer s = {.from = t, .p = orr_timeline_look(t), .window = window};
+    slicer s = {.from = t, .p = orr_timeline_view(t), .window = window};
     *out = NULL;
     if (!s.p->first)
         return orr_fail(err, ORR_EUSAGE, NULL, "the timeline is not sealed");

@@ -456,7 +456,7 @@ static orr_code write_file(writer *w, const char *path, orr_error *err)
 
 orr_code orr_view_chrome(const orr_timeline *t, const char *path, orr_error *err)
 {
-    writer w = {.t = t, .p = orr_timeline_look(t)};
+    writer w = {.t = t, .p = orr_timeline_view(t)};
     if (!w.p->first)
         return orr_fail(err, ORR_EUSAGE, NULL, "the timeline is not sealed");
     const orr_code code = prepare(&w) ? write_file(&w, path, err) : orr_no_memory(err);

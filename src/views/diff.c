@@ -84,7 +84,7 @@ static bool note_name(orr_diff *d, const orr_timeline *t, const orr_timespan *s,
 
 static bool note_names(orr_diff *d, const orr_timeline *t, int run)
 {
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     d->store->takes_others[run] = orr__has_others_only(p);
     for (uint32_t i = 0; i < p->span_count; i++) {
         if (is_work(d, run, &p->spans[i]) && !note_name(d, t, &p->spans[i], run))
@@ -118,7 +118,7 @@ static void add_time(orr_ps *sum, orr_ps time, uint32_t alike)
 static void close_span(gatherer *g)
 {
     bool is_shared;
-    const orr_timespan *s = &orr_timeline_look(g->t)->spans[g->stack[--g->depth]];
+    const orr_timespan *s = &orr_timeline_view(g->t)->spans[g->stack[--g->depth]];
     orr_diff_row *row = row_of(g, s, &is_shared);
     row->count[g->run] += g->alike;
     add_time(&row->time[g->run], s->end - s->start - g->inside[g->depth], g->alike);
@@ -126,7 +126,7 @@ static void close_span(gatherer *g)
 
 static bool open_span(gatherer *g, uint32_t number)
 {
-    const orr_timespan *spans = orr_timeline_look(g->t)->spans, *s = &spans[number];
+    const orr_timespan *spans = orr_timeline_view(g->t)->spans, *s = &spans[number];
     bool is_shared;
     while (g->depth && spans[g->stack[g->depth - 1]].end <= s->start)
         close_span(g);
@@ -193,7 +193,7 @@ static bool gather_track(gatherer *g, const orr_timeline_parts *p, uint32_t trac
 
 static orr_code gather(orr_diff *d, const orr_timeline *t, int run, orr_error *err)
 {
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     gatherer g = {.d = d, .t = t, .run = run, .ranks = orr_map_create(64)};
     g.stands_for = orr_alloc((size_t)p->alike_count + 1, sizeof *g.stands_for);
     bool ok = g.ranks && g.stands_for;
@@ -281,7 +281,7 @@ static orr_code account(orr_diff *d, const orr_timeline *t, int run, orr_error *
 {
     const orr_report_run about = {.timeline = t, .is_measured = !orr_timeline_is_simulated(t)};
     orr__study s = {
-        .run = &about, .t = t, .p = orr_timeline_look(t), .arena = d->store->arena, .err = err};
+        .run = &about, .t = t, .p = orr_timeline_view(t), .arena = d->store->arena, .err = err};
     orr_code code = orr__study_bounds(&s);
     if (!code)
         code = orr__study_times(&s);

@@ -339,7 +339,7 @@ orr_code orr_view_gantt(const orr_timeline *t,
                         const orr_view_gantt_options *opt,
                         orr_error *err)
 {
-    chart c = {.t = t, .p = orr_timeline_look(t)};
+    chart c = {.t = t, .p = orr_timeline_view(t)};
     if (!c.p->first)
         return orr_fail(err, ORR_EUSAGE, NULL, "the timeline is not sealed");
     orr_code code = ORR__TAKE_OPTIONS(&c.opt, opt, orr_view_gantt_options, err);

@@ -823,7 +823,7 @@ static orr_code study_run(orr_report *r, orr__study *s, run *out)
         return code;
     }
     s->t = empty ? empty : s->run->timeline;
-    s->p = orr_timeline_look(s->t);
+    s->p = orr_timeline_view(s->t);
     code = s->p->first ? orr__study_bounds(s)
                        : orr_fail(s->err, ORR_EUSAGE, NULL, "the timeline is not sealed");
     if (!code && !(code = study(s, &out->sums))) {

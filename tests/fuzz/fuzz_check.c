@@ -80,7 +80,7 @@ static void check_job(const uint8_t *data, size_t size)
     for (int i = 0; i < RANKS; i++)
         REQUIRE(orr_trace_seal(ranks[i], &err) == ORR_OK &&
                 orr_set_add(s, ranks[i], &err) == ORR_OK);
-    REQUIRE(orr_set_add_like(s, 0, 7, &err) == ORR_OK);
+    REQUIRE(orr_set_add_rank(s, 0, 7, &err) == ORR_OK);
     REQUIRE(orr_check_set(s, &few_findings, &r, &err) == ORR_OK);
     REQUIRE(orr_check_text(r, &(orr_check_style){.size = sizeof(orr_check_style), .input = "job"},
                            &text, &err) == ORR_OK &&

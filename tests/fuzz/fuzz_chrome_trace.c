@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require(!t && err.message[0]);
         return 0;
     }
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     for (uint32_t i = 0; i < p->span_count; i++)
         require(p->spans[i].start <= p->spans[i].end && p->spans[i].track < p->track_count);
     for (uint32_t i = 0; i < p->arrow_count; i++)

@@ -28,10 +28,10 @@ static void check_rank(const orr_goal *g, uint32_t rank)
         char words[96];
         require(op.kind >= ORR_GOAL_SEND && op.kind <= ORR_GOAL_CALC);
         require(orr_goal_op_text(&op, words, sizeof words)[0] != 0);
-        waits += orr_goal_waits(g, rank, i);
+        waits += orr_goal_pending(g, rank, i);
         for (int kind = 0; kind < 2; kind++) {
             uint32_t count;
-            const uint32_t *then = orr_goal_then(g, rank, i, (orr_goal_edge)kind, &count);
+            const uint32_t *then = orr_goal_successors(g, rank, i, (orr_goal_edge)kind, &count);
             for (uint32_t k = 0; k < count; k++)
                 require(then[k] < ops);
             edges += count;

@@ -37,7 +37,7 @@ static orr_set *make_set(void)
     REQUIRE(orr_set_add(s, make_body(ORR_NODE_COMM_SEND, "comm_dst"), &err) == ORR_OK);
     REQUIRE(orr_set_add(s, make_body(ORR_NODE_COMM_RECV, "comm_src"), &err) == ORR_OK);
     for (uint32_t r = 2; r < RANKS; r++)
-        REQUIRE(orr_set_add_like(s, r % 2, 0, &err) == ORR_OK);
+        REQUIRE(orr_set_add_rank(s, r % 2, 0, &err) == ORR_OK);
     return s;
 }
 

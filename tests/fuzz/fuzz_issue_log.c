@@ -22,7 +22,7 @@ static void check_timeline(const orr_issue_log *log, uint64_t hz)
         require(!t && err.message[0] && err.where.line);
         return;
     }
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     require(p->span_count == orr_issue_log_count(log) + orr_issue_log_open_count(log));
     require(p->start >= 0 && p->start <= p->end);
     orr_timeline_destroy(t);

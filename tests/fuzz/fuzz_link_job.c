@@ -40,7 +40,7 @@ static void make_timeline(const orr_link_job *job)
         REQUIRE(err.message[0]);
         return;
     }
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     REQUIRE(p->start <= p->end);
     orr_timeline_destroy(t);
 }

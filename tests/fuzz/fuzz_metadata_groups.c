@@ -53,7 +53,7 @@ static orr_set *make_set(orr_str text, char name)
     REQUIRE(orr_set_create(&s, &err) == ORR_OK);
     REQUIRE(orr_set_add(s, make_trace(text, name), &err) == ORR_OK);
     for (int r = 1; r < RANKS; r++)
-        REQUIRE(orr_set_add_like(s, 0, 0, &err) == ORR_OK);
+        REQUIRE(orr_set_add_rank(s, 0, 0, &err) == ORR_OK);
     return s;
 }
 

@@ -17,7 +17,7 @@ static void check_timeline(const char *path)
         REQUIRE(!t && err.message[0] && err.where.path[0]);
         return;
     }
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     REQUIRE(p->start <= p->end);
     orr_timeline_destroy(t);
 }

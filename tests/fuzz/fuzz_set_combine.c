@@ -119,7 +119,7 @@ static orr_set *make_job(const uint8_t *data, size_t size, uint32_t number, uint
     for (uint32_t r = 0; r < ranks; r++) {
         const int64_t values[SLOTS] = {(how >> r) % 4, (r + 1 + (how & 1)) % (ranks + (how == 255)),
                                        r % 2};
-        REQUIRE(orr_set_add_filled(s, class_index, 100 * r, values, &err) == ORR_OK);
+        REQUIRE(orr_set_add_rank_values(s, class_index, 100 * r, values, &err) == ORR_OK);
     }
     return s;
 }

@@ -117,7 +117,7 @@ static const orr_set *ranks(bool has_memory)
     REQUIRE(orr_set_create(s, &err) == ORR_OK);
     REQUIRE(orr_set_add(*s, make_trace(has_memory), &err) == ORR_OK);
     for (int r = 1; r < RANKS; r++)
-        REQUIRE(orr_set_add_like(*s, 0, 0, &err) == ORR_OK);
+        REQUIRE(orr_set_add_rank(*s, 0, 0, &err) == ORR_OK);
     return *s;
 }
 

@@ -258,7 +258,7 @@ static inline void fuzz_sum_up(orr_trace *t)
     orr_check_report *r;
     orr_str text;
     REQUIRE(orr_set_create(&s, &err) == ORR_OK && orr_set_add(s, t, &err) == ORR_OK);
-    REQUIRE(orr_set_add_like(s, 0, 1000, &err) == ORR_OK);
+    REQUIRE(orr_set_add_rank(s, 0, 1000, &err) == ORR_OK);
     REQUIRE(orr_info_create(s, &(orr_info_options){.per_rank = true}, &info, &err) == ORR_OK);
     REQUIRE(orr_info_text(info, &text, &err) == ORR_OK &&
             orr_info_json(info, &text, &err) == ORR_OK);

@@ -243,7 +243,7 @@ static void save_holes(void)
     }
     for (uint32_t r = 0; r < 4; r++) {
         const int64_t values[] = {1 + r / 2, (r + 2) % 4, r % 2};
-        must(orr_set_add_filled(s, r / 2, 10 * (r % 2), values, &err));
+        must(orr_set_add_rank_values(s, r / 2, 10 * (r % 2), values, &err));
     }
     must(orr_set_save(s, path_of("orr", "holes", "orr"), NULL, &err));
     for (uint32_t i = 0; i < 2; i++)

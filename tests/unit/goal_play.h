@@ -33,7 +33,7 @@ typedef struct play {
 static inline void play_release(play *p, uint32_t rank, uint32_t op, orr_goal_edge edge)
 {
     uint32_t n;
-    const uint32_t *then = orr_goal_then(p->g, rank, op, edge, &n);
+    const uint32_t *then = orr_goal_successors(p->g, rank, op, edge, &n);
     for (uint32_t i = 0; i < n; i++) {
         if (--p->waits[rank][then[i]] > 0)
             continue;
@@ -108,7 +108,7 @@ static inline void play_begin(play *p)
         const uint32_t ops = orr_goal_ops(p->g, r);
         p->waits[r] = calloc(ops + 1, sizeof **p->waits);
         for (uint32_t i = 0; i < ops; i++) {
-            p->waits[r][i] = orr_goal_waits(p->g, r, i);
+            p->waits[r][i] = orr_goal_pending(p->g, r, i);
             if (p->waits[r][i])
                 continue;
             p->ready[p->last][0] = r;

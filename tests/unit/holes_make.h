@@ -232,7 +232,7 @@ static void add_rank(making *m, orr_set *s, uint32_t rank, uint32_t class_index)
     for (uint32_t i = 0; i < SLOTS; i++)
         if (i != SLOT_LABEL && is_changed(m))
             values[i] = pick(m, 2) ? odd[pick(m, 8)] : values[pick(m, SLOT_TAG)];
-    CHECK_OK(orr_set_add_filled(s, class_index, m->is_shifted ? 1000 * rank : 0, values, &err),
+    CHECK_OK(orr_set_add_rank_values(s, class_index, m->is_shifted ? 1000 * rank : 0, values, &err),
              &err);
 }
 

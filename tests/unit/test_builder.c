@@ -120,7 +120,7 @@ TEST(test_builder__a_class_with_holes_gives_every_rank_its_own_values)
     orr__put_peer_hole(&b, ORR_VALUE_INT32, true, 1);
     orr__build_add(&b);
     CHECK_OK(orr__build_class(&b, s, 2, &k), &err);
-    CHECK_OK(orr_set_add_filled(s, k, 0, (int64_t[]){4, 5}, &err), &err);
+    CHECK_OK(orr_set_add_rank_values(s, k, 0, (int64_t[]){4, 5}, &err), &err);
     CHECK(orr_set_hole(s, 0, ORR_HOLE_PG_NAME, 0, &v));
     CHECK_EQ_U(v, 4);
     CHECK(orr_set_hole(s, 0, ORR_HOLE_COMM_DST, 1, &v));

@@ -594,7 +594,7 @@ static orr_set *gather_set(uint32_t ranks, uint32_t forgotten)
     seal(root);
     orr_set *s = set_of((orr_trace *const[]){root, TRACE(SEND(1, 0, 5, 64))}, 2);
     for (uint32_t r = 2; r < ranks; r++)
-        CHECK_OK(orr_set_add_like(s, 1, 0, &err), &err);
+        CHECK_OK(orr_set_add_rank(s, 1, 0, &err), &err);
     return s;
 }
 
@@ -634,7 +634,7 @@ TEST(test_check__many_equal_ranks_are_quick)
     for (uint32_t c = 0; c < CLASSES; c++) {
         CHECK_OK(orr_set_add(s, classes[c], &err), &err);
         for (uint32_t i = 1; i < EACH; i++)
-            CHECK_OK(orr_set_add_like(s, c, 0, &err), &err);
+            CHECK_OK(orr_set_add_rank(s, c, 0, &err), &err);
     }
     CHECK_EQ_U(orr_set_class_count(s), CLASSES);
     check_silent(check_set(s));
@@ -675,7 +675,7 @@ TEST(test_check__equal_ranks_are_one_finding)
 {
     orr_set *s = set_of((orr_trace *const[]){TRACE({.id = 1, .data = {9}})}, 1);
     for (int i = 0; i < 15; i++)
-        CHECK_OK(orr_set_add_like(s, 0, 100, &err), &err);
+        CHECK_OK(orr_set_add_rank(s, 0, 100, &err), &err);
     orr_check_report *r = check_set(s);
     CHECK_EQ_U(r->errors, 1);
     CHECK_EQ_U(r->node_count, 16);

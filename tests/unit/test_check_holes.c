@@ -234,7 +234,7 @@ static orr_set *make_ring(uint32_t ranks)
                                            [OWN_SECOND] = 1000000,
                                            [OWN_NEXT] = (r + 1) % ranks,
                                            [OWN_BEFORE] = (r + ranks - 1) % ranks};
-        CHECK_OK(orr_set_add_filled(s, k, 0, values, &err), &err);
+        CHECK_OK(orr_set_add_rank_values(s, k, 0, values, &err), &err);
     }
     return s;
 }

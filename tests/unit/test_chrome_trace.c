@@ -111,7 +111,7 @@ TEST(test_chrome_trace__our_own_comes_back_as_it_was)
     const char *path = "own.json.zst";
     CHECK_OK(orr_view_chrome(a, path, &err), &err);
     CHECK_OK(orr_chrome_trace_read(&path, 1, NULL, &b, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(a), *q = orr_timeline_look(b);
+    const orr_timeline_parts *p = orr_timeline_view(a), *q = orr_timeline_view(b);
     CHECK_EQ_U(q->track_count, p->track_count);
     for (uint32_t i = 0; i < p->track_count; i++) {
         CHECK_EQ_U(q->tracks[i].rank, p->tracks[i].rank);
@@ -188,7 +188,7 @@ static const char kineto[] =
 TEST(test_chrome_trace__kineto_is_one_rank)
 {
     orr_timeline *t = parse(kineto);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     const uint8_t kinds[] = {ORR_SPAN_HOST,       ORR_SPAN_HOST,   ORR_SPAN_COMPUTE,
                              ORR_SPAN_COLLECTIVE, ORR_SPAN_MEMORY, ORR_SPAN_OTHER};
     CHECK_EQ_U(p->span_count, 6); /* without the profiler's own frame */
@@ -225,7 +225,7 @@ TEST(test_chrome_trace__files_that_do_not_say_their_rank_count_up)
         write_file(paths[i], text, sizeof text - 1);
     CHECK_OK(orr_chrome_trace_read(paths, 2, &(orr_chrome_trace_options){.rank = 4}, &t, &err),
              &err);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->track_count, 2);
     CHECK_EQ_U(p->tracks[0].rank, 4);
     CHECK_EQ_U(p->tracks[1].rank, 5);
@@ -242,7 +242,7 @@ TEST(test_chrome_trace__begin_and_end_make_spans)
               "{\"ph\":\"E\",\"pid\":1,\"tid\":\"main\",\"ts\":5},"
               "{\"ph\":\"X\",\"name\":\"x\",\"pid\":1,\"tid\":2,\"ts\":3,\"dur\":6},"
               "{\"ph\":\"C\",\"name\":\"load\",\"pid\":1,\"ts\":4,\"args\":{\"a\":1.6,\"b\":2}}]");
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->span_count, 3);
     CHECK_EQ_U(p->tracks[0].rank, 1);
     check_name(t, p->tracks[0].name, "thread \"main\"");
@@ -261,7 +261,7 @@ TEST(test_chrome_trace__times_since_1970_lose_no_digit)
     orr_timeline *t = parse(
         "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":0,\"tid\":0,\"ts\":1700000000123456.789,\"dur\":0.001},"
         "{\"ph\":\"X\",\"name\":\"b\",\"pid\":0,\"tid\":0,\"ts\":1700000000123457.790,\"dur\":1e-3}]");
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_PS(p->spans[1].start - p->spans[0].start, 1001000);
     CHECK_EQ_PS(p->spans[0].end - p->spans[0].start, 1000);
     CHECK_EQ_PS(p->spans[1].end - p->spans[1].start, 1000);
@@ -273,7 +273,7 @@ TEST(test_chrome_trace__process_numbers_of_a_machine_are_no_ranks)
     orr_timeline *t =
         parse("[{\"ph\":\"X\",\"name\":\"a\",\"pid\":3000000,\"tid\":0,\"ts\":0,\"dur\":1},"
               "{\"ph\":\"X\",\"name\":\"b\",\"pid\":\"other\",\"tid\":0,\"ts\":0,\"dur\":1}]");
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->tracks[0].rank, 0);
     CHECK_EQ_U(p->tracks[1].rank, 1);
     orr_timeline_destroy(t);

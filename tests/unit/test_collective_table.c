@@ -139,7 +139,7 @@ TEST(test_collective_table__an_algorithm_of_ones_own_runs_and_is_named_in_the_ti
     for (uint32_t r = 0; r < 4; r++)
         CHECK_EQ_U(orr_sim_rank(s, r)->finished_at, 10 + 1152 + 10 + 3 * 163);
     CHECK_OK(orr_sim_timeline(s, NULL, &t, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     for (uint32_t i = 0; i < p->span_count; i++) {
         const orr_str name = orr_timeline_text(t, p->spans[i].name);
         const char *want = "all-reduce, flat exchange, chunk 0";

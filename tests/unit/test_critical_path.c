@@ -312,7 +312,7 @@ TEST(test_critical_path__is_refused_when_it_was_not_recorded)
 /* What was sent, as the area under its counter: 1 MiB by two ranks, up to the rounding of rates. */
 static void check_traffic(const orr_timeline *t)
 {
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     double bytes = 0, rate = 0;
     orr_ps before = 0;
     for (uint32_t i = 0; i < p->sample_count; i++) {
@@ -337,7 +337,7 @@ TEST(test_critical_path__timeline_has_nodes_messages_and_counters)
     add_comp(t[1], 2, 2, 1);
     orr_sim *s = simulate(t, 2, &set);
     CHECK_OK(orr_sim_timeline(s, NULL, &timeline, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(timeline);
+    const orr_timeline_parts *p = orr_timeline_view(timeline);
     CHECK_EQ_U(p->track_count, 4); /* compute, communication; compute, receives */
     CHECK_EQ_U(p->span_count, 4);
     CHECK_EQ_PS(p->end, (5000 + MESSAGE_NS) * 1000LL);
@@ -373,7 +373,7 @@ TEST(test_critical_path__timeline_has_phases_when_asked)
         add_all_reduce(t[r], 1, 0);
     orr_sim *s = simulate_with(t, 2, opt, &set);
     CHECK_OK(orr_sim_timeline(s, NULL, &timeline, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(timeline);
+    const orr_timeline_parts *p = orr_timeline_view(timeline);
     CHECK_EQ_U(p->track_count, 4); /* communication and phases, twice */
     CHECK_EQ_U(p->span_count, 4);  /* one chunk, one phase */
     const orr_timespan *phase = &p->spans[p->order[p->first[1]]];
@@ -463,7 +463,7 @@ TEST(test_critical_path__a_run_stops_when_told_and_goes_on)
     CHECK_OK(orr_set_create(&set, &err), &err);
     CHECK_OK(orr_set_add(set, t, &err), &err);
     for (int r = 1; r < 32; r++)
-        CHECK_OK(orr_set_add_like(set, 0, 0, &err), &err);
+        CHECK_OK(orr_set_add_rank(set, 0, 0, &err), &err);
     write_config(32, "8"); /* 32 ranks x 8 chunks x 62 messages */
     orr_sim_options with_set = opt;
     with_set.set = set;

@@ -276,7 +276,7 @@ static orr_set *draw_set(drawing *d)
                                       (k * d->dp + replica) * d->tp + r % d->tp,
                                       d->all_root,
                                       100 + r % size % 3};
-            CHECK_OK(orr_set_add_filled(set, index[variant_of[r % size]][k], 0, values, &err),
+            CHECK_OK(orr_set_add_rank_values(set, index[variant_of[r % size]][k], 0, values, &err),
                      &err);
         }
     }
@@ -732,7 +732,7 @@ static bool is_same_span(const orr_timespan *a, const orr_timespan *b, bool is_o
 /* Every rank has the spans of the one that stands for it; that one has its own, with its peers. */
 static void compare_rows(uint64_t number, const orr_timeline *some, const orr_timeline *all)
 {
-    const orr_timeline_parts *a = orr_timeline_look(some), *b = orr_timeline_look(all);
+    const orr_timeline_parts *a = orr_timeline_view(some), *b = orr_timeline_view(all);
     uint32_t last = 0;
     for (uint32_t k = 0; k < b->track_count; k++)
         last =
@@ -809,7 +809,7 @@ static bool try_rows(uint64_t number, const char *network)
         CHECK_OK(orr_sim_timeline_of(folded, NULL, NULL, &some, &err), &err);
         CHECK_OK(orr_sim_timeline(whole, NULL, &all, &err), &err);
         compare_rows(number, some, all);
-        has_alike = orr_timeline_look(some)->alike != NULL;
+        has_alike = orr_timeline_view(some)->alike != NULL;
         orr_timeline_destroy(some);
         orr_timeline_destroy(all);
         compare_paths(number, folded, whole); /* the log is written again */
@@ -991,7 +991,7 @@ TEST(test_fold__the_time_does_not_grow_with_ranks)
     CHECK_OK(orr_set_create(&set, &err), &err);
     CHECK_OK(orr_set_add(set, t, &err), &err);
     for (int r = 1; r < 16384; r++)
-        CHECK_OK(orr_set_add_like(set, 0, 0, &err), &err);
+        CHECK_OK(orr_set_add_rank(set, 0, 0, &err), &err);
     write_text("net.yml",
                "topology: [Switch]\nnpus_count: [16384]\nbandwidth: [50]\nlatency: [500]\n");
     write_text(

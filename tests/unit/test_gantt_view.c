@@ -94,7 +94,7 @@ TEST(test_gantt_view__a_part_keeps_what_reaches_into_it)
     const orr_timeline_window time = {
         .has_from = true, .from = 51000000, .has_to = true, .to = 70000000};
     CHECK_OK(orr_timeline_slice(t, &ranks, &part, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(part);
+    const orr_timeline_parts *p = orr_timeline_view(part);
     CHECK_EQ_U(p->track_count, 1);
     CHECK_EQ_U(p->span_count, 2);
     CHECK_EQ_U(p->arrow_count, 0);
@@ -102,7 +102,7 @@ TEST(test_gantt_view__a_part_keeps_what_reaches_into_it)
     CHECK_EQ_U(p->note_count, 1);
     orr_timeline_destroy(part);
     CHECK_OK(orr_timeline_slice(t, &time, &part, &err), &err);
-    p = orr_timeline_look(part);
+    p = orr_timeline_view(part);
     CHECK_EQ_U(p->span_count, 2); /* the send and the first collective, whole */
     CHECK_EQ_U(p->arrow_count, 1);
     CHECK_EQ_U(p->sample_count, 1);

@@ -134,13 +134,13 @@ TEST(test_goal__is_built_rank_by_rank)
     CHECK_EQ_U(orr_goal_ranks(g), 2);
     CHECK_EQ_U(orr_goal_ops(g, 0), 3);
     CHECK_EQ_U(orr_goal_ops(g, 1), 1);
-    CHECK_EQ_U(orr_goal_waits(g, 0, 0), 0);
-    CHECK_EQ_U(orr_goal_waits(g, 0, 1), 1);
-    CHECK_EQ_U(orr_goal_then(g, 0, 0, ORR_GOAL_FINISHED, &count)[0], 1);
+    CHECK_EQ_U(orr_goal_pending(g, 0, 0), 0);
+    CHECK_EQ_U(orr_goal_pending(g, 0, 1), 1);
+    CHECK_EQ_U(orr_goal_successors(g, 0, 0, ORR_GOAL_FINISHED, &count)[0], 1);
     CHECK_EQ_U(count, 1);
-    CHECK_EQ_U(orr_goal_then(g, 0, 1, ORR_GOAL_STARTED, &count)[0], 2);
+    CHECK_EQ_U(orr_goal_successors(g, 0, 1, ORR_GOAL_STARTED, &count)[0], 2);
     CHECK_EQ_U(count, 1);
-    orr_goal_then(g, 0, 2, ORR_GOAL_FINISHED, &count);
+    orr_goal_successors(g, 0, 2, ORR_GOAL_FINISHED, &count);
     CHECK_EQ_U(count, 0);
     const orr_goal_totals t = orr_goal_count(g);
     CHECK_EQ_U(t.sends, 1);
@@ -201,7 +201,7 @@ TEST(test_goal__text_keeps_the_order_of_successors)
                                "l3 requires l1\nl2 requires l1\nl1 irequires l3\n}\n";
     orr_goal *g = parse(text, NULL);
     uint32_t count;
-    const uint32_t *then = orr_goal_then(g, 0, 0, ORR_GOAL_FINISHED, &count);
+    const uint32_t *then = orr_goal_successors(g, 0, 0, ORR_GOAL_FINISHED, &count);
     CHECK_EQ_U(count, 2);
     CHECK_EQ_U(then[0], 2);
     CHECK_EQ_U(then[1], 1);
@@ -236,9 +236,9 @@ TEST(test_goal__odd_things_are_remarked)
     CHECK_EQ_U(r.first_doubled, 4);
     CHECK_EQ_U(r.ignored_from_line, 8);
     CHECK_EQ_U(orr_goal_get(g, 0, 0).cpu, 44);
-    CHECK_EQ_U(orr_goal_waits(g, 0, 2), 1);
+    CHECK_EQ_U(orr_goal_pending(g, 0, 2), 1);
     uint32_t count;
-    CHECK_EQ_U(orr_goal_then(g, 0, 0, ORR_GOAL_FINISHED, &count)[0], 2);
+    CHECK_EQ_U(orr_goal_successors(g, 0, 0, ORR_GOAL_FINISHED, &count)[0], 2);
     orr_goal_free(g);
 }
 
@@ -254,11 +254,11 @@ TEST(test_goal__labels_belong_to_their_rank)
     orr_buf_byte(&b, 0);
     orr_goal *g = parse((const char *)b.ptr, NULL);
     uint32_t count;
-    orr_goal_then(g, 0, 0, ORR_GOAL_FINISHED, &count);
+    orr_goal_successors(g, 0, 0, ORR_GOAL_FINISHED, &count);
     CHECK_EQ_U(count, 300);
-    orr_goal_then(g, 0, 2, ORR_GOAL_FINISHED, &count);
+    orr_goal_successors(g, 0, 2, ORR_GOAL_FINISHED, &count);
     CHECK_EQ_U(count, 300);
-    CHECK_EQ_U(orr_goal_waits(g, 0, 3), 3); /* x0: once l900000000, twice l0 */
+    CHECK_EQ_U(orr_goal_pending(g, 0, 3), 3); /* x0: once l900000000, twice l0 */
     orr_goal_free(g);
     orr_buf_fini(&b);
     bad("num_ranks 2\nrank 0 {\na: calc 1\nl1: calc 1\n}\nrank 1 {\nb: calc 1\nb requires l1\n}\n",

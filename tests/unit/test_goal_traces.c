@@ -99,7 +99,7 @@ static orr_set *all_reduce_of_four(void)
     CHECK_OK(orr_trace_seal(t, &err), &err);
     CHECK_OK(orr_set_add(s, t, &err), &err);
     for (int r = 1; r < 4; r++)
-        CHECK_OK(orr_set_add_like(s, 0, 0, &err), &err);
+        CHECK_OK(orr_set_add_rank(s, 0, 0, &err), &err);
     return s;
 }
 

@@ -155,7 +155,7 @@ static orr_set *make_groups(void)
     CHECK_OK(orr_set_create(&s, &err), &err);
     CHECK_OK(orr_set_add_class(s, t, &hole, 1, 1, &k, &err), &err);
     for (uint32_t r = 0; r < 7; r++)
-        CHECK_OK(orr_set_add_filled(s, k, 0, &groups[r], &err), &err);
+        CHECK_OK(orr_set_add_rank_values(s, k, 0, &groups[r], &err), &err);
     return s;
 }
 

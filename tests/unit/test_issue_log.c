@@ -44,7 +44,7 @@ TEST(test_issue_log__cycles_become_picoseconds_rounded_once)
     orr_timeline *t = timeline_of("issue,a=0,b=1,c=1,d=COMP_NODE\ncallback,a=0,b=10,c=1,d=x\n"
                                   "issue,a=0,b=3,c=2,d=COMP_NODE\ncallback,a=0,b=3,c=2,d=x\n",
                                   1500000000);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->span_count, 2);
     CHECK_EQ_PS(p->spans[0].start, 667);
     CHECK_EQ_PS(p->spans[0].end, 6667);
@@ -59,7 +59,7 @@ TEST(test_issue_log__a_track_a_rank_and_kind_in_order)
         "issue,a=3,b=0,c=1,d=COMM_SEND_NODE\nissue,a=1,b=0,c=1,d=aten::mm\n"
         "issue,a=1,b=0,c=2,d=MEM_LOAD_NODE_LOCAL_MEMORY\nissue,a=3,b=0,c=2,d=COMP_NODE\n",
         1000000000);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     static const char *const names[] = {"other", "local memory", "compute", "communication"};
     static const uint32_t ranks[] = {1, 1, 3, 3};
     CHECK_EQ_U(p->track_count, 4);
@@ -79,7 +79,7 @@ TEST(test_issue_log__simulator_lines_keep_whole_names_and_types)
                     "noise with an issue in it\n"
                     "callback,sys->id=0, tick=8, node->id=7, node->name=f, node->type=7\n",
                     1000000000);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->span_count, 1);
     CHECK_TEXT(orr_timeline_text(t, p->spans[0].name).ptr, "f(x, y=2)");
     CHECK_EQ(p->spans[0].kind, ORR_SPAN_COLLECTIVE);
@@ -93,7 +93,7 @@ TEST(test_issue_log__what_did_not_come_back_is_open_until_the_last_cycle)
 {
     orr_timeline *t =
         timeline_of("issue,a=0,b=2,c=1,d=COMP_NODE\nissue,a=0,b=9,c=2,d=COMP_NODE\n", 1000000000);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK(p->spans[0].is_open && p->spans[1].is_open);
     CHECK_EQ_PS(p->spans[0].end, 9000);
     orr_timeline_destroy(t);

@@ -70,7 +70,7 @@ TEST(test_link_job__draws_what_was_measured)
     orr_link_job *job = open_job("four");
     orr_timeline *t;
     CHECK_OK(orr_link_job_timeline(job, &t, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     orr_ps busy = 0;
     uint64_t count = 0;
     for (uint32_t i = 0; i < p->span_count; i++) {

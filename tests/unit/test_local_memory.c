@@ -80,7 +80,7 @@ static job run(const op *ops, size_t count, bool is_tracked)
     write_file("network.yml", network, strlen(network));
     CHECK_OK(orr_set_create(&j.set, &err), &err);
     CHECK_OK(orr_set_add(j.set, make_trace(ops, count), &err), &err);
-    CHECK_OK(orr_set_add_like(j.set, 0, 0, &err), &err);
+    CHECK_OK(orr_set_add_rank(j.set, 0, 0, &err), &err);
     const orr_sim_options opt = {.set = j.set, .system = "system.json", .network = "network.yml"};
     CHECK_OK(orr_sim_create(&opt, &j.sim, &err), &err);
     j.code = orr_sim_run(j.sim, &err);

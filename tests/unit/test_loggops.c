@@ -201,7 +201,7 @@ TEST(test_loggops__a_timeline_has_a_span_for_each_operation_and_an_arrow_for_eac
     opt.keeps_spans = true;
     lgs_sim *s = run(PAIR("a: calc 10\nb: send 1b to 1\nb requires a", "recv 1b from 0"), &opt);
     CHECK_OK(lgs_timeline(s, &t, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->span_count, 3);
     CHECK_EQ_U(p->track_count, 2);
     CHECK_EQ_U(p->arrow_count, 1);

@@ -307,7 +307,7 @@ TEST(test_nccl__an_export_is_a_timeline)
                      (orr_nccl_options){0}, &r),
              &err);
     CHECK_OK(orr_nsys_timeline("t/trace_nid000000.sqlite", &t, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(p->track_count, 4); /* a thread and a stream for each of two processes */
     CHECK_EQ_U(p->span_count, r.rows);
     CHECK_EQ(p->start, 0);

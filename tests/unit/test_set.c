@@ -342,8 +342,8 @@ TEST(test_set__a_set_is_made_rank_by_rank)
         seal(t);
         CHECK_OK(orr_set_add(set, t, &err), &err);
     }
-    CHECK_OK(orr_set_add_like(set, 1, 1000, &err), &err);
-    CHECK_CODE(orr_set_add_like(set, 2, 0, &err), ORR_EUSAGE, &err);
+    CHECK_OK(orr_set_add_rank(set, 1, 1000, &err), &err);
+    CHECK_CODE(orr_set_add_rank(set, 2, 0, &err), ORR_EUSAGE, &err);
     check_ranks(4, 2, (const uint32_t[]){0, 0, 1, 1}, (const uint64_t[]){0, 10, 0, 1000});
     CHECK_TEXT(orr_set_rank_path(set, 3), "(new trace)");
     CHECK_OK(orr_set_write_files(
@@ -372,7 +372,7 @@ static void save_small(const char *path, bool compress)
     ADD_NODE(t, 2, 1);
     seal(t);
     CHECK_OK(orr_set_add(set, t, &err), &err);
-    CHECK_OK(orr_set_add_like(set, 0, 16, &err), &err);
+    CHECK_OK(orr_set_add_rank(set, 0, 16, &err), &err);
     CHECK_OK(orr_set_save(set, path,
                           &(orr_set_save_options){.size = sizeof(orr_set_save_options),
                                                   .compress = compress},

@@ -53,7 +53,7 @@ static orr_set *make_job(uint32_t ranks)
     CHECK_OK(orr_set_create(&s, &err), &err);
     CHECK_OK(orr_set_add_class(s, t, holes, 2, SLOTS, &k, &err), &err);
     for (uint32_t r = 0; r < ranks; r++)
-        CHECK_OK(orr_set_add_filled(s, k, 100 * r, (int64_t[]){7 + r / 2, r ^ 1}, &err), &err);
+        CHECK_OK(orr_set_add_rank_values(s, k, 100 * r, (int64_t[]){7 + r / 2, r ^ 1}, &err), &err);
     for (uint32_t g = 0; g < ranks / 2; g++)
         CHECK_OK(orr_set_add_group(s, 7 + g, (uint32_t[]){2 * g + 1, 2 * g}, 2, &err), &err);
     return s;

@@ -97,7 +97,7 @@ static orr_set *make_holed(void)
     }
     for (uint32_t r = 0; r < RANKS; r++) {
         const int64_t values[SLOTS] = {group_of(r), peer_of(r), tag_of(r)};
-        CHECK_OK(orr_set_add_filled(s, r / STAGE, 0, values, &err), &err);
+        CHECK_OK(orr_set_add_rank_values(s, r / STAGE, 0, values, &err), &err);
     }
     return s;
 }
@@ -259,9 +259,9 @@ TEST(test_set_holes__values_must_fit)
 {
     orr_set *s = make_holed();
     const int64_t large[SLOTS] = {1, INT64_C(1) << 31, 0};
-    CHECK_CODE(orr_set_add_filled(s, 0, 0, large, &err), ORR_EUSAGE, &err);
+    CHECK_CODE(orr_set_add_rank_values(s, 0, 0, large, &err), ORR_EUSAGE, &err);
     CHECK_SAYS(&err, "does not fit into slot 1");
-    CHECK_CODE(orr_set_add_like(s, 0, 0, &err), ORR_EUSAGE, &err);
+    CHECK_CODE(orr_set_add_rank(s, 0, 0, &err), ORR_EUSAGE, &err);
     CHECK_EQ_U(orr_set_rank_count(s), RANKS);
     orr_set_close(s);
 }

@@ -23,9 +23,9 @@ static orr_set *five_ranks(void)
     CHECK_OK(orr_set_create(&s, &err), &err);
     CHECK_OK(orr_set_add(s, trace_of(1, "a"), &err), &err);
     CHECK_OK(orr_set_add(s, trace_of(1, "b"), &err), &err);
-    CHECK_OK(orr_set_add_like(s, 0, 9, &err), &err);
+    CHECK_OK(orr_set_add_rank(s, 0, 9, &err), &err);
     CHECK_OK(orr_set_add(s, trace_of(1, "c"), &err), &err);
-    CHECK_OK(orr_set_add_like(s, 0, 0, &err), &err);
+    CHECK_OK(orr_set_add_rank(s, 0, 0, &err), &err);
     return s;
 }
 

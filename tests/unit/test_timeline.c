@@ -45,7 +45,7 @@ static uint32_t add_span(
 static const orr_timeline_parts *seal(orr_timeline *t)
 {
     CHECK_OK(orr_timeline_seal(t, &err), &err);
-    return orr_timeline_look(t);
+    return orr_timeline_view(t);
 }
 
 /* ---- order ---- */
@@ -307,7 +307,7 @@ TEST(test_timeline__a_rank_stands_for_others)
     orr_buf_fini(&text);
     const char *const paths[] = {"alike.json"};
     CHECK_OK(orr_chrome_trace_read(paths, 1, NULL, &again, &err), &err);
-    const orr_timeline_parts *p = orr_timeline_look(again);
+    const orr_timeline_parts *p = orr_timeline_view(again);
     CHECK_EQ_U(p->alike_count, 10);
     CHECK_EQ_U(orr_timeline_shown(p, 7), 1);
     CHECK_EQ_U(orr_timeline_shown(p, 2), 2);
@@ -329,7 +329,7 @@ TEST(test_timeline__a_rank_with_tracks_is_like_no_other)
     CHECK_OK(orr_timeline_add_alike(t, 1, 3, &err), &err);
     CHECK_OK(orr_timeline_add_alike(t, 3, 4, &err), &err);
     seal(t);
-    const orr_timeline_parts *p = orr_timeline_look(t);
+    const orr_timeline_parts *p = orr_timeline_view(t);
     CHECK_EQ_U(orr_timeline_shown(p, 1), 1);
     CHECK_EQ_U(orr_timeline_shown(p, 3), 1);
     CHECK_EQ_U(orr_timeline_shown(p, 4), 4);

@@ -308,7 +308,7 @@ static void check_kind(orr_topology *t, orr_topology_format format, bool has_cos
     orr_topology_figures a, b;
     orr_error err;
     CHECK_OK(orr_topology_write(t, format, NULL, "topology", &err), &err);
-    CHECK(orr_topology_is_one("topology"));
+    CHECK(orr_topology_recognise("topology"));
     CHECK_OK(orr_topology_open("topology", &back, &err), &err);
     CHECK_OK(orr_topology_measure(t, &a, &err), &err);
     CHECK_OK(orr_topology_measure(back, &b, &err), &err);
@@ -364,7 +364,7 @@ static void no_tree(const char *text, const char *why)
              &err);
     CHECK_CODE(orr_topology_write(t, ORR_TOPOLOGY_HTSIM, NULL, "no.topo", &err), ORR_EUSAGE, &err);
     CHECK_SAYS(&err, why);
-    CHECK(!orr_topology_is_one("no.topo"));
+    CHECK(!orr_topology_recognise("no.topo"));
     orr_topology_destroy(t);
 }
 

@@ -71,8 +71,8 @@ ORR_API uint32_t orr_goal_ops(const orr_goal *g, uint32_t rank);
 ORR_API orr_goal_op orr_goal_get(const orr_goal *g, uint32_t rank, uint32_t op);
 /* The number of edges into an operation, and the operations that wait for it, in order.
  * Borrowed. */
-ORR_API uint32_t orr_goal_waits(const orr_goal *g, uint32_t rank, uint32_t op);
-ORR_API const uint32_t *orr_goal_then(
+ORR_API uint32_t orr_goal_pending(const orr_goal *g, uint32_t rank, uint32_t op);
+ORR_API const uint32_t *orr_goal_successors(
     const orr_goal *g, uint32_t rank, uint32_t op, orr_goal_edge edge, uint32_t *count_out);
 
 typedef struct orr_goal_totals {

@@ -37,7 +37,7 @@ ORR_API void orr_topology_destroy(orr_topology *t); /* NULL is fine */
 
 /* A file with links, or ASTRA-sim's with dimensions; not the ns-3 back end's config.txt, nor a
  * missing file. */
-ORR_API bool orr_topology_is_one(const char *path);
+ORR_API bool orr_topology_recognise(const char *path);
 
 /* The dimensions of a network file of ASTRA-sim: YAML, or the JSON of version 1.0. */
 ORR_API orr_code orr_network_dims(const char *path,

@@ -903,7 +903,7 @@ static orr_code add_ranks(orr_stage *job,
     for (uint32_t i = 0; i < job->grid.per_stage && !code; i++) {
         const stg_spot spot = stg_grid_spot(&job->grid, stage * job->grid.per_stage + i);
         fill(job, s, &spot);
-        code = orr_set_add_filled(set, class_index, 0, s->values, err);
+        code = orr_set_add_rank_values(set, class_index, 0, s->values, err);
     }
     return code;
 }

@@ -804,7 +804,7 @@ static orr_code make_set(const lay_expander *x, orr_set **out, orr_error *err)
     }
     code = orr_set_add_class(set, x->trace, NULL, 0, 0, &class_index, err);
     for (uint32_t rank = 0; rank < x->opt->ranks && !code; rank++)
-        code = orr_set_add_like(set, class_index, rank * step, err);
+        code = orr_set_add_rank(set, class_index, rank * step, err);
     if (code) {
         orr_set_close(set);
         return code;

@@ -1013,7 +1013,7 @@ static orr_code add_ranks(const llm_job *g, orr_set *s, orr_error *err)
     orr_code code = ORR_OK;
     for (uint32_t r = 0; r < g->layout.ranks && !code; r++) {
         llm_layout_values(&g->layout, r, values);
-        code = orr_set_add_filled(s, r / (g->layout.ranks / g->opt.pp), 0, values, err);
+        code = orr_set_add_rank_values(s, r / (g->layout.ranks / g->opt.pp), 0, values, err);
     }
     return code;
 }

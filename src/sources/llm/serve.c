@@ -570,8 +570,8 @@ static orr_code add_ranks(server *v, unsigned pool, const uint32_t *classes)
         const size_t script = v->schedules[pool].script_of[replica];
         llm_layout_values(&p->g.layout, r, values);
         fill_peers(v, pool, replica, rank, values + LLM_SLOTS);
-        code = orr_set_add_filled(v->set, classes[script * count + v->moves[pool].same[rank]], 0,
-                                  values, v->err);
+        code = orr_set_add_rank_values(v->set, classes[script * count + v->moves[pool].same[rank]],
+                                       0, values, v->err);
     }
     orr_free(values);
     return code;

@@ -549,7 +549,7 @@ typedef struct part {
 } part;
 
 /* State of a replica. */
-typedef struct desk {
+typedef struct replica_state {
     uint32_t replica;
     llm_script *script;
     uint32_t *order; /* its jobs as they come */
@@ -566,12 +566,12 @@ typedef struct desk {
     llm_turn turn;             /* being formed */
     part *parts;
     size_t part_count, part_room;
-} desk;
+} replica_state;
 
 typedef struct engine {
     llm_pool *pool;
     llm_schedule *s;
-    desk *desks;
+    replica_state *replicas;
     orr_map *known;       /* hash of a script -> which */
     uint64_t *stage_free; /* ps, by stage */
     uint64_t now;
@@ -589,7 +589,7 @@ static bool no_room(engine *e)
     return false;
 }
 
-static serve_job *job_of(const engine *e, const desk *d, uint64_t number)
+static serve_job *job_of(const engine *e, const replica_state *d, uint64_t number)
 {
     return &e->s->jobs[d->replica + number * e->pool->ranks.dp];
 }
@@ -614,7 +614,7 @@ uint64_t llm_cached_tokens(const llm_pool *p, uint64_t prompt, uint64_t output)
     }
 }
 
-static bool fits(const engine *e, const desk *d, const uint64_t blocks[LLM_SIGHTS])
+static bool fits(const engine *e, const replica_state *d, const uint64_t blocks[LLM_SIGHTS])
 {
     uint64_t all[LLM_SIGHTS];
     for (unsigned i = 0; i < LLM_SIGHTS; i++)
@@ -625,7 +625,7 @@ static bool fits(const engine *e, const desk *d, const uint64_t blocks[LLM_SIGHT
     return true;
 }
 
-static void take_blocks(engine *e, desk *d, const uint64_t blocks[LLM_SIGHTS])
+static void take_blocks(engine *e, replica_state *d, const uint64_t blocks[LLM_SIGHTS])
 {
     orr_serve_pool *r = &e->pool->report;
     for (unsigned i = 0; i < LLM_SIGHTS; i++)
@@ -636,7 +636,7 @@ static void take_blocks(engine *e, desk *d, const uint64_t blocks[LLM_SIGHTS])
     }
 }
 
-static void return_later(engine *e, desk *d, const sequence *q, uint64_t at)
+static void return_later(engine *e, replica_state *d, const sequence *q, uint64_t at)
 {
     if (!orr_grow(&d->returns, &d->return_room, d->return_count + 1)) {
         no_room(e);
@@ -650,7 +650,7 @@ static void return_later(engine *e, desk *d, const sequence *q, uint64_t at)
     memcpy(d->returns[i].blocks, q->blocks, sizeof q->blocks);
 }
 
-static void take_back(engine *e, desk *d)
+static void take_back(engine *e, replica_state *d)
 {
     for (; d->first_return < d->return_count && d->returns[d->first_return].at <= e->now;
          d->first_return++)
@@ -673,7 +673,7 @@ static allowance allowance_of(const engine *e)
                        .prompt_tokens = o->chunk ? o->chunk : UINT64_MAX};
 }
 
-static void take(engine *e, desk *d, allowance *a, size_t i, uint64_t tokens)
+static void take(engine *e, replica_state *d, allowance *a, size_t i, uint64_t tokens)
 {
     sequence *q = &d->running[i];
     const bool is_decode = q->left == 0;
@@ -692,7 +692,7 @@ static void take(engine *e, desk *d, allowance *a, size_t i, uint64_t tokens)
         a->prompt_tokens -= least(tokens, a->prompt_tokens);
 }
 
-static void take_decoding(engine *e, desk *d, allowance *a)
+static void take_decoding(engine *e, replica_state *d, allowance *a)
 {
     for (size_t i = 0; i < d->running_count && a->sequences && a->tokens; i++)
         if (d->running[i].group == d->group && d->running[i].left == 0 &&
@@ -702,7 +702,10 @@ static void take_decoding(engine *e, desk *d, allowance *a)
 
 /* How much of a prompt is taken; 0: nothing.  A prompt that must not be chunked and exceeds the
  * limit runs alone. */
-static uint64_t prompt_part(const engine *e, const desk *d, const allowance *a, uint64_t left)
+static uint64_t prompt_part(const engine *e,
+                            const replica_state *d,
+                            const allowance *a,
+                            uint64_t left)
 {
     if (a->sequences == 0)
         return 0;
@@ -711,7 +714,7 @@ static uint64_t prompt_part(const engine *e, const desk *d, const allowance *a, 
     return left <= a->tokens || d->part_count == 0 ? left : 0;
 }
 
-static void take_begun(engine *e, desk *d, allowance *a)
+static void take_begun(engine *e, replica_state *d, allowance *a)
 {
     for (size_t i = 0; i < d->running_count; i++) {
         const uint64_t left = d->running[i].group == d->group ? d->running[i].left : 0;
@@ -721,7 +724,7 @@ static void take_begun(engine *e, desk *d, allowance *a)
     }
 }
 
-static void add_move(engine *e, desk *d, uint64_t job, uint64_t tokens)
+static void add_move(engine *e, replica_state *d, uint64_t job, uint64_t tokens)
 {
     llm_script *s = d->script;
     if (!orr_grow(&s->moves, &s->move_room, s->move_count + 1)) {
@@ -733,7 +736,7 @@ static void add_move(engine *e, desk *d, uint64_t job, uint64_t tokens)
 }
 
 /* The turn waits for a job that has just come: for its cache, or for the request itself. */
-static void await(engine *e, desk *d, uint64_t number)
+static void await(engine *e, replica_state *d, uint64_t number)
 {
     const llm_pool *p = e->pool;
     const serve_job *j = job_of(e, d, number);
@@ -746,7 +749,7 @@ static void await(engine *e, desk *d, uint64_t number)
         d->turn.arrival_us = d->clock_us = us;
 }
 
-static bool let_in(engine *e, desk *d, uint64_t number)
+static bool let_in(engine *e, replica_state *d, uint64_t number)
 {
     const llm_pool *p = e->pool;
     const serve_job *j = job_of(e, d, number);
@@ -776,7 +779,7 @@ static bool is_over(const engine *e, const serve_job *j)
 }
 
 /* How many more sequences the group may take, so that groups stay balanced. */
-static uint64_t places_left(const engine *e, const desk *d)
+static uint64_t places_left(const engine *e, const replica_state *d)
 {
     const uint64_t live = d->running_count + (d->come - d->begun), pp = e->pool->ranks.pp;
     uint64_t members = 0;
@@ -786,7 +789,7 @@ static uint64_t places_left(const engine *e, const desk *d)
     return members < most ? most - members : 0;
 }
 
-static void take_waiting(engine *e, desk *d, allowance *a)
+static void take_waiting(engine *e, replica_state *d, allowance *a)
 {
     uint64_t places = places_left(e, d);
     for (; d->begun < d->come && a->sequences && places && !e->code; d->begun++) {
@@ -804,7 +807,7 @@ static void take_waiting(engine *e, desk *d, allowance *a)
 }
 
 /* The next group that has something to do. */
-static bool form(engine *e, desk *d)
+static bool form(engine *e, replica_state *d)
 {
     const uint32_t pp = e->pool->ranks.pp;
     d->turn = (llm_turn){.first_move = d->script->move_count};
@@ -830,14 +833,14 @@ static void share_tokens(engine *e)
     const orr_serve_ranks *r = &e->pool->ranks;
     uint64_t most = 0, sum = 0;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
-        const uint64_t tokens = (llm_pass_tokens(&e->desks[i].turn.pass) + r->cp - 1) / r->cp;
+        const uint64_t tokens = (llm_pass_tokens(&e->replicas[i].turn.pass) + r->cp - 1) / r->cp;
         most = tokens > most ? tokens : most;
         sum += tokens;
     }
     const uint32_t blocks = r->ep > r->tp ? r->ep / r->tp : 1;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
-        e->desks[i].turn.pass.busiest = most;
-        e->desks[i].turn.pass.shared_tokens = sum * (blocks / e->pool->in_step);
+        e->replicas[i].turn.pass.busiest = most;
+        e->replicas[i].turn.pass.shared_tokens = sum * (blocks / e->pool->in_step);
     }
 }
 
@@ -846,8 +849,8 @@ static uint64_t slowest(engine *e, uint32_t stage)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
-        const llm_pass *pass = &e->desks[i].turn.pass;
-        if (i > 0 && memcmp(pass, &e->desks[i - 1].turn.pass, sizeof *pass) == 0)
+        const llm_pass *pass = &e->replicas[i].turn.pass;
+        if (i > 0 && memcmp(pass, &e->replicas[i - 1].turn.pass, sizeof *pass) == 0)
             continue;
         llm_pool_set_pass(e->pool, pass);
         const uint64_t time = llm_stage_time(e->pool, stage);
@@ -875,7 +878,7 @@ static void pass_time(engine *e)
                      orr_kernel_kind_name(no->kind), orr_kernel_type_name(no->type));
 }
 
-static void note_working(engine *e, const desk *d)
+static void note_working(engine *e, const replica_state *d)
 {
     const uint64_t tokens = llm_pass_tokens(&d->turn.pass);
     if (tokens <= e->largest)
@@ -898,14 +901,14 @@ uint64_t llm_move_time(const llm_pool *p, const uint64_t blocks[LLM_SIGHTS])
 }
 
 /* A rank sends one cache after another. */
-static uint64_t send_cache(const engine *e, desk *d, const sequence *q)
+static uint64_t send_cache(const engine *e, replica_state *d, const sequence *q)
 {
     const uint64_t begin = e->end > d->link_free ? e->end : d->link_free;
     d->link_free = llm_later(begin, llm_move_time(e->pool, q->blocks));
     return d->link_free;
 }
 
-static void finish(engine *e, desk *d, const sequence *q)
+static void finish(engine *e, replica_state *d, const sequence *q)
 {
     serve_job *j = job_of(e, d, q->job);
     const bool leaves = e->pool->duty == LLM_DOES_PREFILL && e->pool->hands_over && j->output > 1;
@@ -917,7 +920,7 @@ static void finish(engine *e, desk *d, const sequence *q)
 }
 
 /* The first token of its request. */
-static void note_first(engine *e, desk *d, const serve_job *j)
+static void note_first(engine *e, replica_state *d, const serve_job *j)
 {
     llm_tokens *t = &d->turn.tokens;
     const uint64_t us = j->at / 1000000;
@@ -929,7 +932,7 @@ static void note_first(engine *e, desk *d, const serve_job *j)
         t->arrivals_us += us;
 }
 
-static void advance(engine *e, desk *d, const part *t)
+static void advance(engine *e, replica_state *d, const part *t)
 {
     sequence *q = &d->running[t->sequence];
     q->cached += t->tokens;
@@ -953,7 +956,7 @@ static bool is_running(const sequence *q)
     return q->left || q->made < q->output;
 }
 
-static void end_turn(engine *e, desk *d)
+static void end_turn(engine *e, replica_state *d)
 {
     llm_script *s = d->script;
     size_t kept = 0;
@@ -1003,12 +1006,12 @@ static orr_code too_many(engine *e)
 }
 
 /* Each iteration has at most max_batch tokens of answers, and at most a chunk of prompts. */
-static uint64_t least_iterations(const engine *e, const desk *d)
+static uint64_t least_iterations(const engine *e, const replica_state *r)
 {
     const orr_serve_options *o = e->pool->opt;
     unsigned __int128 made = 0, read = 0;
-    for (size_t i = 0; i < d->job_count; i++) {
-        const serve_job *j = job_of(e, d, i);
+    for (size_t i = 0; i < r->job_count; i++) {
+        const serve_job *j = job_of(e, r, i);
         made += e->pool->duty == LLM_DOES_PREFILL ? 1 : j->output;
         read += e->pool->duty == LLM_DOES_DECODE ? 0 : j->prompt;
     }
@@ -1024,13 +1027,13 @@ static void run_iteration(engine *e)
     share_tokens(e);
     pass_time(e);
     for (uint32_t i = 0; i < e->pool->in_step && !e->code; i++)
-        end_turn(e, &e->desks[i]);
+        end_turn(e, &e->replicas[i]);
     e->turns += e->pool->in_step;
     if (++e->estimated > e->most && !e->code)
         e->code = too_many(e);
     if (!e->code && orr__stop_asked())
         no_room(e);
-    const uint64_t passes = e->desks[0].script->turn_count * e->pool->m->layers;
+    const uint64_t passes = e->replicas[0].script->turn_count * e->pool->m->layers;
     if (e->s->only_figures && !e->s->is_dropped &&
         (passes > LLM_FEW_LAYER_PASSES || e->turns > FEW_TURNS))
         drop_turns(e);
@@ -1051,7 +1054,7 @@ static uint64_t next_event(const engine *e)
 {
     uint64_t earliest = UINT64_MAX;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
-        const desk *d = &e->desks[i];
+        const replica_state *d = &e->replicas[i];
         if (d->come < d->job_count)
             note_time(e, job_of(e, d, d->order[d->come])->at, &earliest);
         if (d->first_return < d->return_count)
@@ -1065,7 +1068,7 @@ static uint64_t next_event(const engine *e)
 static bool has_work(const engine *e)
 {
     for (uint32_t i = 0; i < e->pool->in_step; i++)
-        if (e->desks[i].running_count || e->desks[i].begun < e->desks[i].job_count)
+        if (e->replicas[i].running_count || e->replicas[i].begun < e->replicas[i].job_count)
             return true;
     return false;
 }
@@ -1075,7 +1078,7 @@ static void run_engine(engine *e)
     while (!e->code && has_work(e)) {
         bool any = false;
         for (uint32_t i = 0; i < e->pool->in_step && !e->code; i++)
-            any |= form(e, &e->desks[i]);
+            any |= form(e, &e->replicas[i]);
         if (any && !e->code)
             run_iteration(e);
         if (e->code || any || !has_work(e))
@@ -1093,7 +1096,7 @@ static int compare_jobs(const void *a, const void *b, void *context)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     const engine *e = ((void **)context)[0];
-    const desk *d = ((void **)context)[1];
+    const replica_state *d = ((void **)context)[1];
     const uint64_t p = job_of(e, d, x)->at, q = job_of(e, d, y)->at;
     if (p != q)
         return p < q ? -1 : 1;
@@ -1106,10 +1109,10 @@ static size_t jobs_of_replica(const engine *e, uint32_t replica)
     return e->s->job_count > replica ? (e->s->job_count - replica + dp - 1) / dp : 0;
 }
 
-static void open_desk(engine *e, desk *d, uint32_t replica)
+static void open_replica(engine *e, replica_state *d, uint32_t replica)
 {
     void *context[] = {e, d};
-    *d = (desk){.replica = replica, .job_count = jobs_of_replica(e, replica)};
+    *d = (replica_state){.replica = replica, .job_count = jobs_of_replica(e, replica)};
     d->script = &e->s->scripts[e->s->script_count];
     e->s->script_count++;
     d->order = orr_alloc(d->job_count + 1, sizeof *d->order);
@@ -1122,7 +1125,7 @@ static void open_desk(engine *e, desk *d, uint32_t replica)
     qsort_r(d->order, d->job_count, sizeof *d->order, compare_jobs, context);
 }
 
-static void close_desk(desk *d)
+static void close_replica(replica_state *d)
 {
     orr_free(d->order);
     orr_free(d->running);
@@ -1140,7 +1143,7 @@ static bool is_same_job(const serve_job *a, const serve_job *b)
 static bool is_same_replica(const engine *e, uint32_t replica, uint32_t before)
 {
     const size_t count = jobs_of_replica(e, replica);
-    const desk a = {.replica = replica}, b = {.replica = before};
+    const replica_state a = {.replica = replica}, b = {.replica = before};
     if (count != jobs_of_replica(e, before))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -1163,7 +1166,7 @@ static void repeat(engine *e, uint32_t first)
 {
     const uint32_t n = e->pool->in_step;
     for (uint32_t i = first; i < first + n; i++) {
-        const desk from = {.replica = i - n}, to = {.replica = i};
+        const replica_state from = {.replica = i - n}, to = {.replica = i};
         e->s->script_of[i] = e->s->script_of[i - n];
         for (size_t k = 0; k < jobs_of_replica(e, i); k++)
             *job_of(e, &to, k) = *job_of(e, &from, k);
@@ -1232,14 +1235,14 @@ static void run_replicas(engine *e, uint32_t first)
     memset(e->stage_free, 0, e->pool->ranks.pp * sizeof *e->stage_free);
     e->now = 0;
     for (uint32_t i = 0; i < n; i++)
-        open_desk(e, &e->desks[i], first + i);
+        open_replica(e, &e->replicas[i], first + i);
     for (uint32_t i = 0; i < n && !e->code && e->s->only_figures; i++)
-        if (least_iterations(e, &e->desks[i]) > e->most)
+        if (least_iterations(e, &e->replicas[i]) > e->most)
             e->code = too_many(e);
     if (!e->code)
         run_engine(e);
     for (uint32_t i = 0; i < n; i++)
-        close_desk(&e->desks[i]);
+        close_replica(&e->replicas[i]);
     merge_scripts(e, scripts, first);
 }
 
@@ -1252,9 +1255,9 @@ orr_code llm_schedule_make(llm_pool *p, llm_schedule *s, orr_error *err)
     s->scripts = orr_alloc(dp, sizeof *s->scripts);
     s->script_of = orr_alloc(dp, sizeof *s->script_of);
     e.known = orr_map_create(dp);
-    e.desks = orr_alloc(p->in_step, sizeof *e.desks);
+    e.replicas = orr_alloc(p->in_step, sizeof *e.replicas);
     e.stage_free = orr_alloc(p->ranks.pp, sizeof *e.stage_free);
-    if (!s->scripts || !s->script_of || !e.known || !e.desks || !e.stage_free)
+    if (!s->scripts || !s->script_of || !e.known || !e.replicas || !e.stage_free)
         no_room(&e);
     for (uint32_t first = 0; first < dp && !e.code; first += p->in_step) {
         if (is_repeated(&e, first))
@@ -1264,7 +1267,7 @@ orr_code llm_schedule_make(llm_pool *p, llm_schedule *s, orr_error *err)
     }
     llm_pool_set_pass(p, NULL);
     orr_map_destroy(e.known);
-    orr_free(e.desks);
+    orr_free(e.replicas);
     orr_free(e.stage_free);
     return e.code;
 }

@@ -927,7 +927,7 @@ static orr_code add_rank(
 {
     orr_trace *t;
     if (rank > 0 && !p->ranks_differ)
-        return orr_set_add_like(set, 0, 0, err);
+        return orr_set_add_rank(set, 0, 0, err);
     orr_code code = orr_pattern_trace(p, opt, rank, &t, err);
     const bool joins = opt->style == ORR_GEN_CURRENT && rank >= FIRST_RANKS;
     bool is_added = false;

@@ -422,7 +422,7 @@ static orr_code add_ranks(const job *j, orr_set *s, uint32_t class_index)
     for (uint64_t r = 0; r < j->ranks && !code; r++) {
         for (unsigned a = 0; a < AXES; a++)
             values[a] = (int64_t)(first_group(j, (axis)a) + group_of(j, (axis)a, r));
-        code = orr_set_add_filled(s, class_index, 0, values, j->err);
+        code = orr_set_add_rank_values(s, class_index, 0, values, j->err);
     }
     return code;
 }

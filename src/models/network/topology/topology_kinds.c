@@ -432,7 +432,7 @@ orr_code orr_topology_open(const char *path, orr_topology **out, orr_error *err)
     return code;
 }
 
-bool orr_topology_is_one(const char *path)
+bool orr_topology_recognise(const char *path)
 {
     orr__topology_kind kind;
     orr_error unused;

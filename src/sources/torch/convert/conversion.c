@@ -1157,7 +1157,7 @@ static orr_code sort_nodes(conv_state *c)
     return ORR_OK;
 }
 
-static orr_code say_twice(const conv_state *c, uint32_t place)
+static orr_code fail_duplicate_id(const conv_state *c, uint32_t place)
 {
     const linked_node *n = conv_node(c, place);
     return orr_fail(c->err, ORR_EINPUT, ORR_AT(linked_where(c->l, n)), "duplicate node %" PRIu64,
@@ -1168,7 +1168,7 @@ static orr_code index_nodes(conv_state *c)
 {
     for (uint32_t p = 0; p < c->count; p++) {
         if (p && conv_node(c, p - 1)->id == conv_node(c, p)->id)
-            return say_twice(c, p);
+            return fail_duplicate_id(c, p);
         if (!orr_map_put(c->by_id, conv_node(c, p)->id, p, NULL))
             return orr_no_memory(c->err);
     }

@@ -1045,7 +1045,7 @@ static orr_code add_rank(job *j, uint32_t rank)
                 ? (int64_t)p.group + 1
                 : (int64_t)c->ranks[c->groups[p.group].first + (size_t)b->slots[s].place];
     }
-    return orr_set_add_filled(j->set, j->class_number[head], 0, j->values, j->err);
+    return orr_set_add_rank_values(j->set, j->class_number[head], 0, j->values, j->err);
 }
 
 static orr_code add_groups(job *j)
