@@ -10,8 +10,7 @@
  *
  * A run is a timeline, simulated or measured, and further facts: all fields but the name may be
  * zero, and what is not known is not shown.  explain.h makes a run of a simulation.  Two or more
- * runs are compared with the first.  docs/format/report.md describes the data behind the page.
- * Experimental: may change in the next release. */
+ * runs are compared with the first.  docs/format/report.md describes the data behind the page. */
 #ifndef ORRERY_REPORT_H
 #define ORRERY_REPORT_H
 

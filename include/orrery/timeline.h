@@ -23,7 +23,7 @@
  *         use(&p->spans[p->order[k]]);                            // by start; longer ones first
  *
  * Spans may be added in any order and may overlap, also on one track.  A sealed timeline never
- * changes and may be read by many threads.  Experimental: may change in the next release. */
+ * changes and may be read by many threads. */
 #ifndef ORRERY_TIMELINE_H
 #define ORRERY_TIMELINE_H
 

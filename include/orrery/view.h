@@ -128,8 +128,7 @@ typedef struct orr_view_graph_result {
 ORR_API bool orr_graph_form_find(orr_str name, orr_graph_form *out);
 
 /* Path as above; opt and result may be NULL.  ORR_EUSAGE: there is no node `around`; ORR_EINPUT: a
- * critical path was requested and the dependencies have a cycle.  Experimental: may change in the
- * next release. */
+ * critical path was requested and the dependencies have a cycle. */
 ORR_API orr_code orr_view_graph(const orr_trace *t,
                                 const char *path,
                                 const orr_view_graph_options *opt,
