@@ -16,6 +16,7 @@
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
 #include "base/memory/map.h"
+#include "models/collective/coll.h"
 
 /* Times summed over ranks and calls may exceed 64 bits. */
 typedef __int128 orr__ps_sum;
@@ -143,7 +144,10 @@ void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer 
 size_t orr__thin_samples(orr_sample *samples, size_t count, size_t most);
 
 /* "all-reduce"; "collective" if unknown.  For 1 + orr_collective. */
-const char *orr__collective_text(uint8_t collective);
+static inline const char *orr__collective_text(uint8_t collective)
+{
+    return coll_kind_name((orr_collective)(collective - 1));
+}
 /* The size of a collective as nccl-tests counts it, and the factor from it to the bus bandwidth;
  * false: unknown. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out);

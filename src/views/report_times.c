@@ -524,15 +524,7 @@ orr_code orr__study_times(orr__study *s)
     return ok ? ORR_OK : orr_no_memory(s->err);
 }
 
-/* ---- names and factors ---- */
-
-const char *orr__collective_text(uint8_t collective)
-{
-    static const char *const names[] = {
-        "collective", "all-reduce", "reduce",         "all-gather",           "gather", "scatter",
-        "broadcast",  "all-to-all", "reduce-scatter", "reduce-scatter block", "barrier"};
-    return names[collective < sizeof names / sizeof *names ? collective : 0];
-}
+/* ---- factors ---- */
 
 /* As in nccl-tests' PERFORMANCE.md.  There the size of a gather is that of its output, n shares. */
 bool orr__bandwidth_factors(const orr__collective_row *r, double *size_out, double *bus_out)
