@@ -140,6 +140,43 @@ uint8_t orr__comm_one_sided_kind(orr_str name)
     return 0;
 }
 
+size_t orr__plain_letters(orr_str name, char *out, size_t room)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < name.len && n + 1 < room; i++) {
+        const char c = name.ptr[i];
+        if (c >= 'A' && c <= 'Z')
+            out[n++] = (char)(c + 32);
+        else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            out[n++] = c;
+    }
+    out[n] = '\0';
+    return n;
+}
+
+uint8_t orr__collective_in(const char *plain)
+{
+    static const struct {
+        const char *word;
+        uint8_t kind;
+    } words[] = {
+        {"allreduce", ORR_COLL_ALL_REDUCE}, /* before "reduce", which is a part of it */
+        {"reducescatter", ORR_COLL_REDUCE_SCATTER},
+        {"allgather", ORR_COLL_ALL_GATHER},
+        {"alltoall", ORR_COLL_ALL_TO_ALL},
+        {"broadcast", ORR_COLL_BROADCAST},
+        {"barrier", ORR_COLL_BARRIER},
+        {"gather", ORR_COLL_GATHER},
+        {"scatter", ORR_COLL_SCATTER},
+        {"reduce", ORR_COLL_REDUCE},
+    };
+    for (size_t i = 0; i < ORR_COUNT(words); i++) {
+        if (strstr(plain, words[i].word))
+            return (uint8_t)(words[i].kind + 1);
+    }
+    return 0;
+}
+
 bool orr__comm_on_host(orr_str name)
 {
     static const char *const back_ends[] = {"gloo:", "mpi:", "ucc:"};

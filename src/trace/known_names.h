@@ -20,6 +20,12 @@ orr__comm_by orr__comm_kernel(orr_str name);
 /* 1 + the collective of a one-sided kernel; 0: not known from its name. */
 uint8_t orr__comm_one_sided_kind(orr_str name);
 
+/* The letters and digits of a name in lower case, NUL-terminated, as much as fits: then
+ * "_reduce_scatter_base" and "ReduceScatter" have a word in common.  Returns the length. */
+size_t orr__plain_letters(orr_str name, char *out, size_t room);
+/* 1 + the collective of which such a text contains the name; 0: none. */
+uint8_t orr__collective_in(const char *plain);
+
 /* Communication of a back end without a device, on its own thread: "gloo:all_reduce". */
 bool orr__comm_on_host(orr_str name);
 

@@ -95,54 +95,19 @@ typedef struct chrome_file {
  * Kineto has other categories, and NCCL's operations are recognised by kernel names and by
  * arguments added by PyTorch (collective name, number of elements, type, group). */
 
-/* ---- collectives by name ---- */
-
-/* Lower case, letters and digits only: "_reduce_scatter_base" and "ReduceScatter" then match. */
-static size_t plain_letters(orr_str s, char *out, size_t room)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s.len && n + 1 < room; i++) {
-        const char c = s.ptr[i];
-        if (c >= 'A' && c <= 'Z')
-            out[n++] = (char)(c + 32);
-        else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
-            out[n++] = c;
-    }
-    out[n] = '\0';
-    return n;
-}
-
-/* In this order: "allreduce" contains "reduce". */
-static const struct {
-    const char *part;
-    uint8_t kind; /* orr_span_kind */
-    uint8_t collective;
-} known[] = {
-    {"allreduce", ORR_SPAN_COLLECTIVE, ORR_COLL_ALL_REDUCE + 1},
-    {"reducescatter", ORR_SPAN_COLLECTIVE, ORR_COLL_REDUCE_SCATTER + 1},
-    {"allgather", ORR_SPAN_COLLECTIVE, ORR_COLL_ALL_GATHER + 1},
-    {"alltoall", ORR_SPAN_COLLECTIVE, ORR_COLL_ALL_TO_ALL + 1},
-    {"broadcast", ORR_SPAN_COLLECTIVE, ORR_COLL_BROADCAST + 1},
-    {"barrier", ORR_SPAN_COLLECTIVE, ORR_COLL_BARRIER + 1},
-    {"gather", ORR_SPAN_COLLECTIVE, ORR_COLL_GATHER + 1},
-    {"scatter", ORR_SPAN_COLLECTIVE, ORR_COLL_SCATTER + 1},
-    {"reduce", ORR_SPAN_COLLECTIVE, ORR_COLL_REDUCE + 1},
-    {"sendrecv", ORR_SPAN_RECEIVE, 0},
-    {"send", ORR_SPAN_SEND, 0},
-    {"recv", ORR_SPAN_RECEIVE, 0},
-};
+/* ---- communication by name ---- */
 
 static void set_communication(orr_str name, orr_timespan *span)
 {
     char plain[256];
-    plain_letters(name, plain, sizeof plain);
+    orr__plain_letters(name, plain, sizeof plain);
+    const uint8_t collective = orr__collective_in(plain);
+    const bool sends = strstr(plain, "send"), receives = strstr(plain, "recv");
     span->kind = ORR_SPAN_COLLECTIVE;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strstr(plain, known[i].part)) {
-            span->kind = known[i].kind;
-            span->collective = known[i].collective;
-            return;
-        }
+    if (collective || sends || receives)
+        span->collective = collective;
+    if (!collective && (sends || receives)) /* "sendrecv": as a receive */
+        span->kind = sends && !strstr(plain, "sendrecv") ? ORR_SPAN_SEND : ORR_SPAN_RECEIVE;
 }
 
 /* ---- Kineto ---- */

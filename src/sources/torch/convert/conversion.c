@@ -48,54 +48,36 @@ static bool is_call_name(orr_str name)
 
 /* ---- words ---- */
 
-enum { PLAIN_ROOM = 96 };
+enum { PLAIN_ROOM = 97 };
 
-/* The letters and digits of a name in lower case, up to its arguments. */
-static size_t plain(orr_str name, char out[PLAIN_ROOM])
-{
-    size_t n = 0;
-    for (size_t i = 0; i < name.len && n < PLAIN_ROOM; i++) {
-        const char c = name.ptr[i];
-        if (c == '(' || c == '<')
-            break;
-        if (c >= 'A' && c <= 'Z')
-            out[n++] = (char)(c + 32);
-        else if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
-            out[n++] = c;
-    }
-    return n;
-}
-
+/* Words other than collectives. */
 static const struct {
     const char *text;
     conv_word word;
-    orr_collective kind;
 } words[] = {
-    /* longer ones first, where one is inside another */
-    {"sendrecv", CONV_WORD_EITHER, 0},
-    {"allreduce", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_REDUCE},
-    {"alltoall", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_TO_ALL},
-    {"allgather", CONV_WORD_COLLECTIVE, ORR_COLL_ALL_GATHER},
-    {"reducescatter", CONV_WORD_COLLECTIVE, ORR_COLL_REDUCE_SCATTER},
-    {"broadcast", CONV_WORD_COLLECTIVE, ORR_COLL_BROADCAST},
-    {"barrier", CONV_WORD_COLLECTIVE, ORR_COLL_BARRIER},
-    {"gather", CONV_WORD_COLLECTIVE, ORR_COLL_GATHER},
-    {"scatter", CONV_WORD_COLLECTIVE, ORR_COLL_SCATTER},
-    {"reduce", CONV_WORD_COLLECTIVE, ORR_COLL_REDUCE},
-    {"isend", CONV_WORD_SEND, 0},
-    {"send", CONV_WORD_SEND, 0},
-    {"recv", CONV_WORD_RECV, 0},
-    {"coalesc", CONV_WORD_TOGETHER, 0},
-    {"wait", CONV_WORD_WAIT, 0},
+    {"send", CONV_WORD_SEND},
+    {"recv", CONV_WORD_RECV},
+    {"coalesc", CONV_WORD_TOGETHER},
+    {"wait", CONV_WORD_WAIT},
 };
 
+/* Reads a name up to its arguments. */
 static conv_said find_word(orr_str name)
 {
     char text[PLAIN_ROOM];
-    const size_t n = plain(name, text);
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '(' || name.ptr[i] == '<')
+            name.len = i;
+    }
+    orr__plain_letters(name, text, sizeof text);
+    if (strstr(text, "sendrecv"))
+        return (conv_said){CONV_WORD_EITHER, 0};
+    const uint8_t collective = orr__collective_in(text);
+    if (collective)
+        return (conv_said){CONV_WORD_COLLECTIVE, collective - 1};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (n && memmem(text, n, words[i].text, strlen(words[i].text)))
-            return (conv_said){words[i].word, words[i].kind};
+        if (strstr(text, words[i].text))
+            return (conv_said){words[i].word, 0};
     }
     return (conv_said){CONV_WORD_NONE, 0};
 }
