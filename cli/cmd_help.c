@@ -237,7 +237,8 @@ static orr_code help_run(cli_context *c, orr_error *err)
     if (strcmp(name, "networks") == 0) {
         for (size_t i = 0; orr_net_at(i); i++)
             printf("%-10s %s\n", orr_net_at(i)->name, orr_net_at(i)->help);
-        printf("%-10s %s\n", "loggops", "schedules only: latency, overheads and gaps (LogGOPS)");
+        printf("%-10s %s\n", "loggops",
+               "GOAL schedules, also made of traces: latency, overheads and gaps");
         return ORR_OK;
     }
     if (strcmp(name, "figures") == 0) {

@@ -190,10 +190,11 @@ char *orr_goal_finding_text(const orr_goal *g, const orr_goal_finding *f, char *
         return buf;
     switch (f->kind) {
     case ORR_GOAL_NO_SUCH_RANK:
-        snprintf(buf + n, size - (size_t)n, "there are %u ranks only", g->rank_count);
+        snprintf(buf + n, size - (size_t)n, "there are only %u ranks", g->rank_count);
         break;
     case ORR_GOAL_CYCLE:
-        snprintf(buf + n, size - (size_t)n, "waits in a cycle, or for one; so do %llu of this rank",
+        snprintf(buf + n, size - (size_t)n,
+                 "is in a dependency cycle or waits for one (%llu of this rank's operations)",
                  count);
         break;
     case ORR_GOAL_NOT_RECEIVED:

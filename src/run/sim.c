@@ -11,6 +11,7 @@
 #include "run_state.h"
 
 #include "base/io/input.h"
+#include "base/text/text.h"
 #include "parts.h"
 #include "trace/attrs.h"
 #include "watch.h"
@@ -581,7 +582,15 @@ static orr_code check_links(const orr_sim *s, orr_error *err)
 {
     if (!s->opt.wants_links || s->net_ops->report)
         return ORR_OK;
-    return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s has no links", s->net_ops->name);
+    const char *names[16] = {0};
+    char list[160];
+    size_t count = 0;
+    for (size_t i = 0; orr_net_at(i) && count + 1 < sizeof names / sizeof *names; i++)
+        if (orr_net_at(i)->report)
+            names[count++] = orr_net_at(i)->name;
+    orr_list_words(names, list, sizeof list);
+    return orr_fail(err, ORR_EUSAGE, NULL, "the network model %s has no links; these have: %s",
+                    s->net_ops->name, list);
 }
 
 /* ---- output of replaced programs ---- */

@@ -1071,7 +1071,7 @@ orr_code orr_goal_begin_rank(orr_goal *g, orr_error *err)
     if (g->is_in_rank)
         return orr_fail(err, ORR_EUSAGE, NULL, "rank %u has not ended yet", g->rank_done);
     if (g->rank_done == g->rank_count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "the schedule has %u ranks only", g->rank_count);
+        return orr_fail(err, ORR_EUSAGE, NULL, "the schedule has only %u ranks", g->rank_count);
     g->is_in_rank = true;
     g->wish_count = 0;
     return ORR_OK;

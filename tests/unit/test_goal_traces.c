@@ -226,10 +226,11 @@ static void check_finding(const char *text, orr_goal_finding_kind kind, const ch
 TEST(test_goal_check__finds_what_cannot_come_to_an_end)
 {
     check_finding(TWO("send 8b to 5", ""), ORR_GOAL_NO_SUCH_RANK,
-                  "rank 0: operation 1 (send 8b to 5 tag 0): there are 2 ranks only");
-    check_finding(
-        TWO("a: calc 1\nb: calc 2\nb requires a\na irequires b\nc: calc 3", ""), ORR_GOAL_CYCLE,
-        "rank 0: operation 1 (calc 1): waits in a cycle, or for one; so do 2 of this rank");
+                  "rank 0: operation 1 (send 8b to 5 tag 0): there are only 2 ranks");
+    check_finding(TWO("a: calc 1\nb: calc 2\nb requires a\na irequires b\nc: calc 3", ""),
+                  ORR_GOAL_CYCLE,
+                  "rank 0: operation 1 (calc 1): is in a dependency cycle or waits for one "
+                  "(2 of this rank's operations)");
     check_finding(TWO("send 8b to 1\nsend 8b to 1", "recv 8b from 0"), ORR_GOAL_NOT_RECEIVED,
                   "rank 0: operation 1 (send 8b to 1 tag 0): 1 more sent than received");
     check_finding(TWO("", "recv 8b from 0 tag 3"), ORR_GOAL_NOT_SENT,

@@ -165,7 +165,7 @@ TEST(test_loggops__peers_must_exist)
     const orr_span bytes = {(const uint8_t *)text, sizeof text - 1};
     CHECK_OK(orr_goal_parse(bytes, "x.goal", NULL, &schedule, &err), &err);
     CHECK_CODE(lgs_create(schedule, NULL, &s, &err), ORR_EINPUT, &err);
-    CHECK_SAYS(&err, "rank 0: operation 1 (send 8b to 7 tag 0): there are 2 ranks only");
+    CHECK_SAYS(&err, "rank 0: operation 1 (send 8b to 7 tag 0): there are only 2 ranks");
     orr_goal_free(schedule);
 }
 

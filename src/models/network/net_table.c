@@ -3,9 +3,9 @@
  * Errors and `orrery help networks` are derived from it. */
 #include "net_table.h"
 
+#include "base/text/text.h"
 #include "models/network/packet/packet_run.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static const orr_net_ops *const networks[] = {
@@ -39,10 +39,14 @@ const orr_event_source *orr__net_events(const orr_net_ops *ops,
 
 orr_code orr__net_fail_unknown(const char *name, orr_error *err)
 {
-    char list[160] = "";
-    size_t used = 0;
-    for (size_t i = 0; orr_net_at(i) && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
-                                 orr_net_at(i)->name);
-    return orr_fail(err, ORR_EUSAGE, NULL, "unknown network model \"%s\" (%s)", name, list);
+    const char *names[sizeof networks / sizeof *networks + 1] = {0};
+    char list[160];
+    for (size_t i = 0; orr_net_at(i); i++)
+        names[i] = orr_net_at(i)->name;
+    const char *near = orr_nearest(orr_str_of(name), names);
+    orr_list_words(names, list, sizeof list);
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    near ? "unknown network model \"%s\"; did you mean \"%s\"?"
+                         : "unknown network model \"%s\" (%s)",
+                    name, near ? near : list);
 }

@@ -658,7 +658,7 @@ static orr_code check_peers(const orr_goal *g, orr_error *err)
             char words[96];
             const orr_goal_op op = orr_goal_get(g, r, i);
             return orr_fail(err, ORR_EINPUT, NULL,
-                            "rank %u: operation %u (%s): there are %u ranks only", r, i + 1,
+                            "rank %u: operation %u (%s): there are only %u ranks", r, i + 1,
                             orr_goal_op_text(&op, words, sizeof words), ranks);
         }
     }
