@@ -838,7 +838,7 @@ static orr_code check_options(const cli_context *c, orr_error *err)
                : refuse(c, timing, ORR_RUN_SYSTEM, err);
 }
 
-static bool is_compat(const cli_context *c, const char *name)
+static bool compat_is(const cli_context *c, const char *name)
 {
     const char *compat = cli_text(c, "compat");
     return compat && strcmp(compat, name) == 0;
@@ -1006,8 +1006,8 @@ static orr_code run_run(cli_context *c, orr_error *err)
     };
     code = cli_limits(c, &config, err);
     if (!code)
-        code = cli_packet_rules(is_compat(c, "ns3"), &config.packet_rules, err);
-    if (!code && is_compat(c, "astra2023"))
+        code = cli_packet_rules(compat_is(c, "ns3"), &config.packet_rules, err);
+    if (!code && compat_is(c, "astra2023"))
         code = find_rules_of_2023(&config.rules, err);
     if (code)
         return code;

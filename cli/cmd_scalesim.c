@@ -92,14 +92,14 @@ static orr_code read_bandwidth(const char *text, orr_scalesim_config *config, or
     return ORR_OK;
 }
 
-static bool is_compat(const cli_context *c, const char *generation)
+static bool compat_is(const cli_context *c, const char *generation)
 {
     return cli_given(c, "compat") && strcmp(cli_text(c, "compat"), generation) == 0;
 }
 
 static bool is_v1(const cli_context *c)
 {
-    return is_compat(c, "v1");
+    return compat_is(c, "v1");
 }
 
 orr_code cli_scalesim_rules(const char *name, const orr_rules_systolic **out, orr_error *err)
@@ -278,7 +278,7 @@ static orr_code write_reports(const cli_context *c,
     const char *base = cli_given(c, "log-dir")   ? cli_text(c, "log-dir")
                        : !cli_given(c, "compat") ? NULL
                        : is_v1(c)                ? "outputs"
-                       : is_compat(c, "v3")      ? "results"
+                       : compat_is(c, "v3")      ? "results"
                                                  : "test_runs";
     const char *folder = cli_text(c, "output");
     char path[4096];

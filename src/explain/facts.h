@@ -78,7 +78,7 @@ typedef struct orr__flow_facts {
     orr_arena *arena;
     orr__fabric_facts fabric;
     const char *program, *config; /* NULL: omitted; none */
-    bool is_compat;               /* by the rules of another program */
+    bool has_rules;               /* of another program */
 } orr__flow_facts;
 
 orr_code orr__flow_facts_take(const orr_packet *p,

@@ -124,7 +124,7 @@ orr_code orr__flow_facts_take(const orr_packet *p, orr__flow_facts *out, orr_err
     *out = (orr__flow_facts){.arena = orr_arena_create(),
                              .program = opt->program,
                              .config = opt->config,
-                             .is_compat = opt->rules != NULL};
+                             .has_rules = opt->rules != NULL};
     return out->arena && orr__fabric_facts_take(orr__packet_fabric(p), orr_packet_result(p),
                                                 out->arena, &out->fabric)
                ? ORR_OK

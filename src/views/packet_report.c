@@ -312,7 +312,7 @@ orr_code orr_packet_write_json(const orr_packet *p, const char *path, orr_error 
     orr_json_begin_object(&w);
     orr_json_put_fields(&w, ORR_T("format", "orrery-flows"), ORR_U("version", FORMAT_VERSION),
                         ORR_T("program", facts.program ? facts.program : ""),
-                        ORR_T("config", facts.config), ORR_B("compat", facts.is_compat));
+                        ORR_T("config", facts.config), ORR_B("compat", facts.has_rules));
     code = put_inputs(&w, p, err);
     put_network(&w, &facts.fabric.figures);
     orr__packet_put_figures(&w, &facts.fabric);
