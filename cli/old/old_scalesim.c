@@ -19,7 +19,7 @@ static const cli_option options[] = {
     {"config", 'c', "FILE", "the array and its buffers: a .cfg file"},
     {"log-dir", 'p', "DIR", "report files go to DIR/RUN_NAME"},
     {"input", 'i', "conv|gemm", "kind of the layers", .fallback = "conv"},
-    {"save-trace", 's', "Y|N", "v3: no effect, there as here"},
+    {"save-trace", 's', "Y|N", "v3: accepted, ignored, as SCALE-Sim does"},
     {"arch_config", 0, "FILE", "v1: the configuration"},
     {"network", 0, "FILE", "v1: the layers"},
     {"compat", 0, "v1|v2|v3", "which SCALE-Sim; default: as flags and configuration say"},
