@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks that file names are unique, so that the name in a backtrace is enough; source files begin with the licence
-line; no absolute paths of a developer's machine occur; no file exceeds 1,500 lines; comments name existing files."""
+line; no absolute paths of a developer's machine occur; no file exceeds 1,500 lines; comments name existing files; the
+README of a folder, or of one above it, names each source file there, its folder or a pattern (`coll_plan*.c`)."""
 
 import collections
+import fnmatch
 import re
 
 import tree
@@ -29,8 +31,22 @@ def stale_names(path, known):
                 yield f"{path}:{number}: a comment names {name.group(0)}, which does not exist"
 
 
+def unlisted():
+    """Source files that no README names.  A folder is named as `fold/`, a room of compat as `ns3`."""
+    words = {path.parent: re.findall(r"`([^`\s]+)`", tree.read(path)) for path in tree.files() if path.name == "README.md"}
+    for path in tree.files():
+        if path.suffix not in (".c", ".cc") or path.parts[0] not in ("src", "cli"):
+            continue
+        readmes = [folder for folder in path.parents if folder in words and len(folder.parts)]
+        below = [path.relative_to(folder) for folder in readmes]
+        names = {str(part) for name in below for part in (name, *name.parents)}
+        said = [re.sub(r"<\w+>", "*", word.rstrip("/")) for folder in readmes for word in words[folder] if re.search(r"\w", word)]
+        if not any(fnmatch.fnmatch(name, word) for name in names | {path.name} for word in said):
+            yield f"{path}: no README names it"
+
+
 def main():
-    problems = []
+    problems = list(unlisted())
     known = {path.name for path in tree.files()} | OTHERS
     places = collections.defaultdict(list)
     for path in tree.files():
