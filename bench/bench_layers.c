@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: chakra */
 /* bench_layers.c - converts tables of layers and task graphs from text to traces.
  *
  * The first three rows are a network of the size of ResNet-50 (54 layers, data parallel) for 1,024

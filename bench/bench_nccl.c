@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: nccl_generator */
 /* bench_nccl.c - 201,728 rows of NVTX and more, of eight GPUs on two nodes: reading only;
  * conversion to a schedule by our rules and by the old generator's; and with the rows of one GPU at
  * a time in memory. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: stage */
 /* bench_stage.c - generates the traces of an 80-layer GPT for many ranks, as files and as one set.
  *
  * Files go to memory-backed storage where available, so that the disk is not measured.  The

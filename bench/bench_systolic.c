@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: scale_sim */
 /* bench_systolic.c - layers on a systolic array: every figure of ResNet-50 under the three sets of
  * rules, with large buffers and with small ones; large products of matrices; cycles alone.
  *

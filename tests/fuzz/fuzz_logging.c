@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 /* fuzz_logging.c - any bytes as the logging file of the old programs.  What is taken must hang
  * together, and every pattern of it makes a line. */
 #include "compat/astra_sim/config_logging.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 /* fuzz_toml.c - any bytes as TOML.  What is refused must have a place and words; in what is taken
  * every value is looked at, once by walking and, in tables, once more by its key. */
 #include "base/text/text.h"

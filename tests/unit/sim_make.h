@@ -9,20 +9,13 @@
 
 #include "check.h"
 #include "files.h"
+#include "rooms.h"
 
 #include "run/sim.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/set.h>
 
 static orr_error err;
-
-/* Of ASTRA-sim; ours in a build without them. */
-static inline const struct orr_rules_run *old_rules(void)
-{
-    const orr_compat *program = orr_compat_at(ORR_RULES_RUN, 0);
-    return program ? program->run : NULL;
-}
 
 enum { ENDPOINT = 10, MAKE_NODES = 8, MAKE_ATTRS = 6 };
 
@@ -138,7 +131,8 @@ static inline orr_code make_sim(const maker *m, const orr_set *set, orr_sim **ou
                                  .network = "network.yml",
                                  .fidelity = "unaware",
                                  .queues_per_dim = m->queues,
-                                 .rules = m->is_compat ? old_rules() : NULL};
+                                 .rules = m->is_compat ? program_of(ORR_RULES_RUN, "astra-sim")->run
+                                                       : NULL};
     return orr_sim_create(&opt, out, &err);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 /* Files of rules; what comes of them in a run is tested in cli/old_astra_logging.sh. */
 #include "check.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: et_legacy */
 /* test_et_legacy_damage.c - damaged files of the old generations of .et: named with their byte, or
  * passed over. */
 #include "legacy_make.h"

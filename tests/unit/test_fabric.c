@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The packet network by hand: sizes are 36 bytes and the payload for data, 48 for an
  * acknowledgement. */
-#include "check.h"
+#include "rooms.h"
 
 #include "models/network/packet/engine/fabric.h"
 #include "models/network/packet/watch/watchers.h"
-
-#include <orrery/lab/compat.h>
 
 #define CONFIG                                                                        \
     "CC_MODE 0 RATE_AI 50Mb/s RATE_HAI 100Mb/s L2_CHUNK_SIZE 4000 L2_ACK_INTERVAL 1 " \
@@ -40,20 +38,13 @@ static orr_span span_of(const char *text)
 }
 
 /* A network of these words, which tells `t`. */
-/* The rules of ns-3; NULL, so that ours are tested twice, in a build without that room. */
-static const struct orr_rules_packet *reference(void)
-{
-    const orr_compat *ns3 = orr_compat_at(ORR_RULES_PACKET, 0);
-    return ns3 ? ns3->packet : NULL;
-}
-
 static fab *make(const char *config, const char *topology, bool is_compat, told *t)
 {
     static orr__packet_config c;
     orr__cabling cabling = {0};
     orr_error err;
     const fab_listener watcher = {t, note_sent, note_arrived};
-    orr__packet_config_defaults(&c, is_compat ? reference() : NULL);
+    orr__packet_config_defaults(&c, is_compat ? program_of(ORR_RULES_PACKET, "ns3")->packet : NULL);
     CHECK_OK(orr__packet_config_parse(&c, span_of(config), "c.txt", &err), &err);
     CHECK_OK(orr__cabling_parse(&cabling, span_of(topology), "t.txt", &err), &err);
     *t = (told){0};
@@ -238,11 +229,8 @@ TEST(test_fabric__reservations_must_fit_into_the_buffer)
     CHECK_OK(orr__cabling_parse(&cabling, span_of(star), "t.txt", &err), &err);
     CHECK_CODE(fab_create_watched(&c, &cabling, NULL, &f, &err), ORR_EINPUT, &err);
     CHECK_SAYS(&err, "BUFFER_SIZE 16 MiB");
-    if (!reference()) {
-        orr__cabling_fini(&cabling);
-        return;
-    }
-    c.rules = reference(); /* there it wraps around, and pauses are off */
+    c.rules =
+        program_of(ORR_RULES_PACKET, "ns3")->packet; /* there it wraps around, and pauses are off */
     CHECK_OK(fab_create_watched(&c, &cabling, NULL, &f, &err), &err);
     fab_destroy(f);
     orr__cabling_fini(&cabling);

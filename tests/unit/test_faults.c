@@ -510,11 +510,9 @@ static int make_input(void **state)
     ADD_NODE(t, 1);
     ADD_NODE(t, 2, 1);
     seal(t);
-    CHECK_OK(orr_trace_write(
-                 t, "a.eg",
-                 &(orr_write_options){.size = sizeof(orr_write_options), .schema = ORR_SCHEMA_EG},
-                 &err),
-             &err);
+    const orr_write_options old = {
+        .size = sizeof old, .schema = orr__et_old_forms ? ORR_SCHEMA_EG : ORR_SCHEMA_CURRENT};
+    CHECK_OK(orr_trace_write(t, "a.eg", &old, &err), &err);
     orr_trace_destroy(t);
     const char lines[] =
         "{\"format\": \"orrery-trace\", \"version\": 1, \"metadata\": {\"version\": \"1.0.0\"}}\n"

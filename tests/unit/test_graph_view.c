@@ -2,8 +2,8 @@
 /* room: drawing */
 #include "check.h"
 #include "et_make.h"
+#include "rooms.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/view.h>
 
 static const orr_view_graph_options plain = {.size = sizeof plain};
@@ -194,11 +194,9 @@ TEST(test_dot_view__writes_the_text_of_the_old_program)
         "\0113 -> 9 [arrowhead=normal]\012"
         "\01177 -> 9 [arrowhead=normal]\012"
         "}\012";
-    const orr_compat *old = orr_compat_at(ORR_RULES_VIEW, 0);
-    const orr_view_graph_options opt = {.size = sizeof opt, .rules = old ? old->view : NULL};
+    const orr_view_graph_options opt = {.size = sizeof opt,
+                                        .rules = program_of(ORR_RULES_VIEW, NULL)->view};
     orr_trace *t;
-    if (!old)
-        return; /* its room is not built in */
     const orr_span bytes = {(const uint8_t *)et, sizeof et - 1};
     CHECK_OK(orr_trace_parse(bytes, "labels.et", NULL, &t, &err), &err);
     draw(t, &opt);

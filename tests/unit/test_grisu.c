@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 /* What nlohmann's JSON library 3.10 prints for these. */
 #include "check.h"
 

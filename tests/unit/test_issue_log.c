@@ -2,8 +2,8 @@
 /* test_issue_log.c - logs of issued nodes: what is read, in our way and in the old one, and when
  * things happened. */
 #include "check.h"
+#include "rooms.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/lab/issue_log.h>
 
 static orr_error err;
@@ -12,7 +12,7 @@ static orr_code parse(const char *text, bool is_compat, uint32_t ranks, orr_issu
 {
     const orr_issue_log_options opt = {
         .ranks = ranks,
-        .rules = is_compat ? orr_compat_at(ORR_RULES_ISSUE_LOG, 0)->issue_log : NULL};
+        .rules = is_compat ? program_of(ORR_RULES_ISSUE_LOG, NULL)->issue_log : NULL};
     return orr_issue_log_parse((orr_span){(const uint8_t *)text, strlen(text)}, "log.csv", &opt,
                                out, &err);
 }

@@ -5,8 +5,8 @@
  *
  * src/base/memory.c is compiled into this program with ORR_FAULTS (see meson.build). */
 #include "check.h"
+#include "rooms.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/lab/link.h>
 
 #include "../../bench/torch_trace.h"
@@ -30,7 +30,7 @@ static orr_code run_pair(const orr_link_options *opt)
 
 static orr_code run_compat(void)
 {
-    return run_pair(&(orr_link_options){.rules = orr_compat_at(ORR_RULES_LINK, 0)->link});
+    return run_pair(&(orr_link_options){.rules = program_of(ORR_RULES_LINK, NULL)->link});
 }
 
 static orr_code run_ours(void)

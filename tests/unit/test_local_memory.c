@@ -2,7 +2,7 @@
 /* test_local_memory.c - tensors of a rank over time: peaks worked out by hand, the file's shape,
  * and what is refused.  The order of the file's events is compared with the reference's in
  * tests/golden. */
-#include "check.h"
+#include "rooms.h"
 
 #include "base/formats/json.h"
 #include "files.h"
@@ -196,6 +196,7 @@ static uint32_t count_events(orr_json_value events, const char *key, const char 
  * them. */
 TEST(test_local_memory__equal_lives_are_in_the_order_of_the_reference)
 {
+    program_of(ORR_RULES_RUN, "astra-sim"); /* its file */
     static const char want[] =
         "t15 t11 t8 t12 t9 t3 t5 t6 t4 t2 t1 t10 t7 t13 t16 t0 t14 t17 t18 t19 ";
     enum { NODES = 20 };
@@ -229,6 +230,7 @@ TEST(test_local_memory__equal_lives_are_in_the_order_of_the_reference)
 
 TEST(test_local_memory__the_file_has_every_read_write_and_life)
 {
+    program_of(ORR_RULES_RUN, "astra-sim"); /* its file */
     job j = run(two, COUNT(two), true);
     orr_json *json;
     orr_json_value root, events;

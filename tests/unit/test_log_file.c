@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 #include "files.h"
 
 #include "compat/astra_sim/config_logging.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 /* What spdlog 1.10 printed for these patterns: logger "workload", level warning, text "sys[0] 5%",
  * 2026-03-07 15:04:09.087654321 UTC, in a zone 5:30 east of it. */
 #include "check.h"

@@ -2,9 +2,9 @@
 /* Times by our own rules, worked out by hand with LogGOPSim's parameters: L 2500, o 1500, g 1000, G
  * 6, S 65535. */
 #include "files.h"
+#include "rooms.h"
 
 #include "run/loggops/loggops.h"
-#include <orrery/lab/compat.h>
 
 #include <math.h>
 
@@ -13,9 +13,7 @@ static orr_goal *schedule;
 
 static const struct orr_rules_loggops *rules_of(const char *name)
 {
-    const orr_compat *old;
-    CHECK_OK(orr_compat_find(ORR_RULES_LOGGOPS, name, &old, &err), &err);
-    return old->loggops;
+    return program_of(ORR_RULES_LOGGOPS, name)->loggops;
 }
 
 static lgs_sim *start(const char *text, const lgs_options *opt)

@@ -4,8 +4,8 @@
  * waits for.  Host work is its microseconds, device work those behind the stream, communication its
  * words. */
 #include "check.h"
+#include "rooms.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/lab/pytorch.h>
 
 #include "base/memory/buffer.h"
@@ -47,7 +47,7 @@ static orr_linked *parse(const char *text, bool is_compat)
 {
     orr_linked *l;
     const orr_linked_options opt = {
-        .rules = is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL};
+        .rules = is_compat ? program_of(ORR_RULES_CONVERT, NULL)->convert : NULL};
     CHECK_OK(
         orr_linked_parse((orr_span){(const uint8_t *)text, strlen(text)}, "l.json", &opt, &l, &err),
         &err);
@@ -381,7 +381,7 @@ static void check_refused(const char *text, bool is_compat, const char *words, u
     orr_linked *l;
     orr_trace *t;
     const orr_linked_options opt = {
-        .rules = is_compat ? orr_compat_at(ORR_RULES_CONVERT, 0)->convert : NULL};
+        .rules = is_compat ? program_of(ORR_RULES_CONVERT, NULL)->convert : NULL};
     orr_code code =
         orr_linked_parse((orr_span){(const uint8_t *)text, strlen(text)}, "l.json", &opt, &l, &err);
     if (!code) {

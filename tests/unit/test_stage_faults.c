@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: stage */
 /* test_stage_faults.c - memory that runs out at every single place while a job is made and written.
  *
  * As in test_faults.c: the job is run again and again with the first, the second, the third ...

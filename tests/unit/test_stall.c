@@ -5,13 +5,13 @@
  * Jobs are tables of nodes.  Each known cause has a job that has nothing else wrong; random jobs
  * are checked against what counting their sends and receives says. */
 #include "check.h"
+#include "rooms.h"
 
 #include "base/rng.h"
 #include "files.h"
 
 #include "run/sim.h"
 
-#include <orrery/lab/compat.h>
 #include <orrery/lab/stall.h>
 
 static orr_error err;
@@ -123,15 +123,15 @@ static void make_job(job *j, const op *ops, size_t count, uint32_t ranks, const 
     if (with->groups)
         put_text("groups.json", with->groups);
     j->set = make_set(ops, count, ranks);
-    const orr_sim_options opt = {.set = j->set,
-                                 .system = "sys.json",
-                                 .network = "net.yml",
-                                 .groups = with->groups ? "groups.json" : NULL,
-                                 .rendezvous = with->rendezvous,
-                                 .rules =
-                                     with->is_compat ? orr_compat_at(ORR_RULES_RUN, 0)->run : NULL,
-                                 .custom_network = with->net,
-                                 .threads = 1};
+    const orr_sim_options opt = {
+        .set = j->set,
+        .system = "sys.json",
+        .network = "net.yml",
+        .groups = with->groups ? "groups.json" : NULL,
+        .rendezvous = with->rendezvous,
+        .rules = with->is_compat ? program_of(ORR_RULES_RUN, "astra-sim")->run : NULL,
+        .custom_network = with->net,
+        .threads = 1};
     CHECK_OK(orr_sim_create(&opt, &j->sim, &err), &err);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: astra_sim */
 /* The examples of TOML's own text, and files that are wrong. */
 #include "check.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* room: stage, chakra */
 /* Options that are all zero: every public function that takes options works with the defaults or
  * says what is missing.  Under the sanitizers (make check) this is also what nobody may read or
  * leak.  orr_run_create has more in test_run.c. */
