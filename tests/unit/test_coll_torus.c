@@ -257,6 +257,32 @@ TEST(test_coll_torus__a_group_uses_only_its_axes)
     CHECK(is_near(ns_of(&s, ORR_COLL_ALL_GATHER, 16000), 15000 / 4.0 + 400));
 }
 
+TEST(test_coll_torus__members_that_are_no_box_form_a_ring)
+{
+    /* Three of a host of 2 x 2: two messages share the link from 1 to 0, and 1 and 2 are two links
+     * apart. */
+    static const uint32_t corner[] = {0, 1, 2};
+    const orr_net_config host = net(2, 2, 1, 0);
+    const torus_shape s = shape_of(&host, corner, 3);
+    CHECK(s.is_ring);
+    CHECK(is_near(ns_of(&s, ORR_COLL_ALL_GATHER, 3000), 2000 / 2.0 * 2 + 200));
+    /* Any members of any small torus: no step is longer than the torus. */
+    for (uint32_t axes = 0; axes < 27 * 8; axes++) {
+        const uint32_t a = axes % 3 + 1, b = axes / 3 % 3 + 1, c = axes / 9 % 3 + 1;
+        const orr_net_config n = net(a, b, c, axes / 27);
+        for (uint32_t set = 3; set < 1u << (a * b * c) && set < 1 << 12; set += 5) {
+            uint32_t members[MOST], count = 0;
+            for (uint32_t i = 0; i < a * b * c; i++)
+                if (set >> i & 1)
+                    members[count++] = i;
+            torus_shape ring;
+            CHECK(torus_ring_of(&n, members, count, &ring));
+            CHECK(ring.ring_latency_ns <= 100.0 * (a + b + c - 3));
+            CHECK(count < 2 || ring.ring_cost >= 1);
+        }
+    }
+}
+
 TEST(test_coll_torus__published_pod_rates)
 {
     /* Google's pages state all-reduce bandwidths of pods: v5e 51.2 TB/s (256 chips, 16 x 16, 4 links
@@ -296,6 +322,7 @@ int main(void)
         RUN(test_coll_torus__all_links_of_a_cube_are_busy),
         RUN(test_coll_torus__without_wrap_half_the_rate),
         RUN(test_coll_torus__a_group_uses_only_its_axes),
+        RUN(test_coll_torus__members_that_are_no_box_form_a_ring),
         RUN(test_coll_torus__published_pod_rates),
         RUN(test_coll_torus__tori_behind_switches),
     };

@@ -57,6 +57,12 @@ static double hop_latency(const orr_net_config *c, uint32_t k)
     return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
 }
 
+/* Two neighbours have one link, which wraps no more than a line does. */
+static bool has_wraparound(const orr_net_config *c, uint32_t k)
+{
+    return !c->is_open[k] && c->npus[k] > 2;
+}
+
 static bool find_places(
     const orr_net_config *c, uint32_t k, const uint32_t *members, uint32_t count, places *out)
 {
@@ -80,7 +86,7 @@ static bool find_places(
         out->count++;
     }
     orr_free(seen);
-    const bool wraps = c->shape[k] == ORR_NET_RING && !c->is_open[k] && n > 2;
+    const bool wraps = c->shape[k] == ORR_NET_RING && has_wraparound(c, k);
     if (out->count == 2 && wraps && step > n - step)
         step = n - step; /* the shorter way round */
     out->hops = step ? step : 1;
@@ -93,7 +99,7 @@ uint32_t torus_step(
     const orr_net_config *c, uint32_t k, uint32_t hops, uint32_t rank, bool is_forward)
 {
     const uint32_t n = c->npus[k], stride = stride_of(c, k), at = rank / stride % n;
-    const bool wraps = !c->is_open[k] && n > 2, ends = is_forward ? at + hops >= n : at < hops;
+    const bool wraps = has_wraparound(c, k), ends = is_forward ? at + hops >= n : at < hops;
     if (ends && !wraps)
         return UINT32_MAX;
     const uint32_t to = (is_forward ? at + hops : at + n - hops) % n;
@@ -102,7 +108,7 @@ uint32_t torus_step(
 
 /* ---- one ring through members that are no box ---- */
 
-/* Adds one crossing of each link on the way; the most crossings per rate so far. */
+/* Adds one crossing of each link on the way; the largest number of crossings per rate so far. */
 static bool cross(const orr_net_config *c,
                   orr_map *crossings,
                   uint32_t from,
@@ -116,10 +122,8 @@ static bool cross(const orr_net_config *c,
         const uint32_t here = at / stride % n, end = to / stride % n;
         const bool is_ring = c->shape[k] == ORR_NET_RING;
         const uint32_t way = (end + n - here) % n;
-        /* Without wraparound, as torus_step() has it, there is one way only; on a ring a tie goes
-         * clockwise. */
-        const bool wraps = !c->is_open[k] && n > 2;
-        const bool is_cw = wraps ? way <= n - way : here < end;
+        /* Without wraparound there is one way only; on a ring a tie goes clockwise. */
+        const bool is_cw = has_wraparound(c, k) ? way <= n - way : here < end;
         while (at / stride % n != end) {
             /* By dimension, the rank it leaves, and direction. */
             const uint64_t link = ((uint64_t)k << 32 | at) * 2 + (is_ring && !is_cw);
@@ -136,21 +140,27 @@ static bool cross(const orr_net_config *c,
     return true;
 }
 
+/* With data to both neighbours, or to the next one only. */
 static bool find_ring(const orr_net_config *c,
                       const uint32_t *members,
                       uint32_t count,
+                      bool is_both,
                       torus_shape *out)
 {
+    memset(out, 0, sizeof *out);
+    out->ranks = count;
+    out->nodes = 1;
+    out->is_ring = 1;
     orr_map *crossings = orr_map_create(0);
     bool ok = crossings != NULL;
     for (uint32_t i = 0; ok && i < count; i++) {
         const uint32_t a = members[i], b = members[i + 1 < count ? i + 1 : 0];
         /* Half of the data goes either way round (half_of). */
-        ok = cross(c, crossings, a, b, &out->ring_cost, &out->ring_latency_ns) &&
-             cross(c, crossings, b, a, &out->ring_cost, &out->ring_latency_ns);
+        ok = cross(c, crossings, a, b, &out->ring_cost, &out->ring_latency_ns);
+        if (ok && is_both)
+            ok = cross(c, crossings, b, a, &out->ring_cost, &out->ring_latency_ns);
     }
     orr_map_destroy(crossings);
-    out->is_ring = 1;
     return ok;
 }
 
@@ -159,10 +169,7 @@ bool torus_ring_of(const orr_net_config *c,
                    uint32_t count,
                    torus_shape *out)
 {
-    memset(out, 0, sizeof *out);
-    out->ranks = count;
-    out->nodes = 1;
-    return find_ring(c, members, count, out);
+    return find_ring(c, members, count, false, out);
 }
 
 bool torus_shape_of(const orr_net_config *c,
@@ -204,7 +211,7 @@ bool torus_shape_of(const orr_net_config *c,
     /* As many members as places: every combination of places has one. */
     if (is_box && volume == count)
         return true;
-    return torus_ring_of(c, members, count, out);
+    return find_ring(c, members, count, true, out);
 }
 
 /* ---- times ---- */
