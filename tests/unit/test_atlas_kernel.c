@@ -150,6 +150,26 @@ TEST(test_atlas_kernel__work_is_counted)
     CHECK(w.read == 8 && w.write == 4);
 }
 
+TEST(test_atlas_kernel__a_convolution_has_the_results_of_its_layer)
+{
+    /* Image, result; then side and stride of the kernel, whose result is side / stride, rounded up. */
+    static const uint64_t rows[][4] = {
+        {56, 56, 56, 1},    /* 3 x 3, padding 1 */
+        {56, 54, 54, 1},    /* none */
+        {56, 72, 72, 1},    /* padding 9 */
+        {224, 112, 224, 2}, /* 7 x 7, padding 3 */
+        {299, 149, 298, 2}, /* 3 x 3, none */
+        {8, 2, 8, 4},       /* 7 x 7, none: the image for two results */
+        {5, 0, 5, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        orr_kernel k = {.kind = ORR_KERNEL_CONV};
+        orr_kernel_set_sides(&k, rows[i][0], rows[i][1]);
+        CHECK_EQ_U(k.side, rows[i][2]);
+        CHECK_EQ_U(k.stride, rows[i][3]);
+    }
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -159,6 +179,7 @@ int main(void)
         RUN(test_atlas_kernel__refuses_with_the_word_and_its_column),
         RUN(test_atlas_kernel__lists_are_taken_one_by_one),
         RUN(test_atlas_kernel__work_is_counted),
+        RUN(test_atlas_kernel__a_convolution_has_the_results_of_its_layer),
     };
     return RUN_ALL(tests);
 }

@@ -269,20 +269,18 @@ static uint64_t side_of(uint64_t high, uint64_t wide)
     return high == wide ? high : (uint64_t)(sqrt((double)high * (double)wide) + 0.5);
 }
 
-/* As in operator_kernel.c: the stride is that of the sides, whatever the padding. */
+/* As in operator_kernel.c. */
 static orr_kernel image_kernel(
     job *j, const lay_shape *s, const lay_shape *mine, const linear *l, uint64_t out_side)
 {
-    const uint64_t side = side_of(s->size[ORR__HEIGHT], s->size[ORR__WIDTH]);
-    const uint64_t stride = out_side ? (side + out_side / 2) / out_side : 1;
-    return (orr_kernel){.kind = ORR_KERNEL_CONV,
-                        .batch = mine->size[ORR__BATCH],
-                        .n = mul(j, l->count, l->n),
-                        .k = mul(j, l->count, s->size[ORR__CIN] / s->size[ORR__GROUPS]),
-                        .side = side,
-                        .window = side_of(s->size[ORR__KH], s->size[ORR__KW]),
-                        .stride = stride ? stride : 1,
-                        .groups = l->count > 1 ? l->count : 0};
+    orr_kernel k = {.kind = ORR_KERNEL_CONV,
+                    .batch = mine->size[ORR__BATCH],
+                    .n = mul(j, l->count, l->n),
+                    .k = mul(j, l->count, s->size[ORR__CIN] / s->size[ORR__GROUPS]),
+                    .window = side_of(s->size[ORR__KH], s->size[ORR__KW]),
+                    .groups = l->count > 1 ? l->count : 0};
+    orr_kernel_set_sides(&k, side_of(s->size[ORR__HEIGHT], s->size[ORR__WIDTH]), out_side);
+    return k;
 }
 
 static orr_code conv_work(job *j, orr_error *err)

@@ -6,6 +6,7 @@
  * overflow.  Kernels are written in canonical order, so equal kernels have equal texts. */
 #include "models/compute/atlas/atlas.h"
 
+#include "base/arithmetic.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
@@ -547,6 +548,14 @@ static orr_kernel_work count_attention(const orr_kernel *k, double size)
         w.write = (queries + keys) * size;
     }
     return w;
+}
+
+void orr_kernel_set_sides(orr_kernel *k, uint64_t side, uint64_t out_side)
+{
+    const uint64_t near = out_side ? (side + out_side / 2) / out_side : 1;
+    k->stride = near ? near : 1;
+    k->side = out_side && orr_div_up(side, k->stride) != out_side ? orr_sat_mul(out_side, k->stride)
+                                                                  : side;
 }
 
 static orr_kernel_work count_conv(const orr_kernel *k, double size)

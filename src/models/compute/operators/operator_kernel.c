@@ -256,20 +256,19 @@ static void add_conv(kernel_list *l, bool is_backward)
         return;
     const operator_tensor *x = &c->in[at], *w = &c->in[at + 1];
     const operator_tensor *y = is_backward ? &c->in[0] : &c->out[0];
-    const uint64_t out_side = side_of(y), side = side_of(x);
     const uint64_t groups = w->shape[1] ? x->shape[1] / w->shape[1] : 1;
     const bool has_bias = is_backward ? c->out_count > 2 : c->in_count > at + 2;
     const uint64_t pixels = y->rank == 4 ? elements(y) / y->shape[1] : 0;
-    add(l, (orr_kernel){.kind = ORR_KERNEL_CONV,
-                        .type = type_of(x),
-                        .batch = x->shape[0],
-                        .n = w->shape[0],
-                        .k = x->shape[1],
-                        .side = side,
-                        .window = side_of(w),
-                        .stride = out_side ? (side + out_side / 2) / out_side : 1,
-                        .groups = groups > 1 ? groups : 0,
-                        .is_backward = is_backward});
+    orr_kernel k = {.kind = ORR_KERNEL_CONV,
+                    .type = type_of(x),
+                    .batch = x->shape[0],
+                    .n = w->shape[0],
+                    .k = x->shape[1],
+                    .window = side_of(w),
+                    .groups = groups > 1 ? groups : 0,
+                    .is_backward = is_backward};
+    orr_kernel_set_sides(&k, side_of(x), side_of(y));
+    add(l, k);
     if (!has_bias || !pixels)
         return;
     if (is_backward)
