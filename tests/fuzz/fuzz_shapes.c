@@ -45,6 +45,18 @@ static void make(const orr_shapes *s, const orr_gemm_options *opt)
     orr_gemm_destroy(g);
 }
 
+/* On chips: of wide and narrow types, with and without products in them. */
+static void make_on_chips(const orr_shapes *s)
+{
+    static const char *const chips[] = {"h200", "v100", "tpu-v5e"};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++)
+        make(s, &(orr_gemm_options){.policy = i ? ORR_POLICY_DATA : ORR_POLICY_MODEL,
+                                    .npus = 1 + 2 * (uint32_t)i,
+                                    .datatype_bytes = 1u << i,
+                                    .update = i ? ORR_UPDATE_ADAM : ORR_UPDATE_SGD,
+                                    .chip = orr_chip_find(chips[i])});
+}
+
 static void read_ours(orr_span bytes)
 {
     static const orr_policy policies[] = {ORR_POLICY_DATA, ORR_POLICY_HYBRID_DATA_MODEL,
@@ -61,6 +73,7 @@ static void read_ours(orr_span bytes)
                                     .npus = 1 + 3 * (uint32_t)i,
                                     .packages = i == 1 ? 2 : 1,
                                     .hardware = orr_hardware_at(i * 5)});
+    make_on_chips(s);
     orr_shapes_free(s);
 }
 
