@@ -99,8 +99,7 @@ static double messages(orr_collective kind, uint32_t count)
 const orr_coll_ops coll_halving_doubling = {
     .name = "halvingDoubling",
     .label = "halving-doubling",
-    .help =
-        "the distance to the partner doubles at each step; members: a power of two; no all-to-all",
+    .help = "distance to the partner doubles; a power of two members",
     .kinds = COLL_ROOTLESS & ~ORR_COLL_BIT(ORR_COLL_ALL_TO_ALL),
     .has_one = true,
     .needs_power_of_two = true,

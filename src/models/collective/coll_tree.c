@@ -79,7 +79,7 @@ static double messages(orr_collective kind, uint32_t count)
 const orr_coll_ops coll_tree = {
     .name = "doubleBinaryTree",
     .label = "tree",
-    .help = "the whole chunk up and down one of two binary trees; members: a power of two",
+    .help = "up and down one of two binary trees; a power of two members",
     .kinds = COLL_ROOTLESS,
     .keeps_data = true,
     .variants = 2,

@@ -255,7 +255,7 @@ static void fluid_network_report(const void *net, orr_net_link_visit visit, void
 
 const orr_net_ops orr__net_fluid = {
     .name = "fluid",
-    .help = "flows share ports and links fairly, cut-through; collectives as NCCL runs them",
+    .help = "flows share links fairly, cut-through; collectives as NCCL runs them",
     .create = fluid_network_create,
     .send = fluid_network_send,
     .destroy = fluid_network_destroy,

@@ -149,7 +149,7 @@ const fab *orr__net_packet_fabric(const void *net)
 
 const orr_net_ops orr__net_packet = {
     .name = "packet",
-    .help = "packet by packet: NICs, switches with buffers, pauses, congestion control",
+    .help = "packet by packet: NICs, switch buffers, pauses, congestion control",
     .create = packet_create,
     .send = packet_send,
     .destroy = packet_destroy,
