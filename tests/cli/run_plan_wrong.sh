@@ -19,6 +19,7 @@ wrong ring_all_reduce 4 stop
 wrong pairs_all_to_all 4 swap
 wrong pairs_all_reduce 4 early
 wrong put_all_gather 4 deaf
+wrong port_all_gather 4 astray
 wrong read_all_reduce 4 half
 wrong packet_all_reduce 4 order
 make switch_all_reduce 4 >switch.json && run switch.json

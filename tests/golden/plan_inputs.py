@@ -138,6 +138,8 @@ def put_all_gather(n, fault, channel="memory"):
         wait = {"name": "wait", "channel_type": channel, "channel_ids": every}
         if fault == "deaf" and r == 0:
             after = []
+        if fault == "astray" and r == 0: # channel i leads to another GPU than buffer i
+            put["dst_buff"].reverse()
         if channel == "port":
             return [dict(put, name="pwsf"), wait]
         return [put, {"name": "nop"}] + after + [wait]

@@ -223,7 +223,8 @@ static orr_code check_size(const coll_plan *p, orr_error *err)
     return ORR_OK;
 }
 
-/* Each range lies in its buffer. */
+/* Each range lies in its buffer, and a proxy writes to where its connection leads: the signal that
+ * follows waits for the landing, which is a step of the receiver. */
 static orr_code check_op(const builder *b, const plan_block *block, plan_op *op)
 {
     const coll_plan *p = b->p;
@@ -238,6 +239,10 @@ static orr_code check_op(const builder *b, const plan_block *block, plan_op *op)
                              (op->to - 1) / p->parts, buffer_name(op->buffer), rank,
                              places / p->parts, places / p->parts == 1 ? "" : "s");
     }
+    if (op->verb == PLAN_PUT && op->is_async && op->rank != p->links[op->link].to)
+        return plan_fail(p, op->byte, b->err,
+                         "a put into a buffer of GPU %" PRIu32 " on a channel to GPU %" PRIu32,
+                         op->rank, p->links[op->link].to);
     return ORR_OK;
 }
 
