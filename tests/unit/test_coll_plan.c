@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_coll_plan.c - a plan becomes a graph of messages per rank; its bytes add up; a wrong one is
  * refused.  Plans in both formats run in tests/cli/run_plan.sh. */
-#include "models/collective/coll_plan.h"
+#include "models/collective/coll_plan_impl.h"
 
 #include "check.h"
 
@@ -93,11 +93,74 @@ static void test_coll_plan__refuses_what_is_no_such_collective(void **state)
            "a step that does not exist");
 }
 
+/* An all-gather of two ranks in JSON, with ' for ": each puts its chunk into the other's output.
+ * `first` comes before that, `second` is what the other thread block does. */
+static orr_code parse_gather(const char *first, const char *second, coll_plan **out, orr_error *err)
+{
+    static const char gpu[] =
+        "{'id': %u, 'input_chunks': 1, 'output_chunks': 2, 'scratch_chunks': 3,"
+        "'channels': [{'channel_type': 'memory', 'connected_to': [%u]}],"
+        "'remote_buffers': [{'rank': %u, 'type': 'o'}], 'threadblocks': [{'id': 0,"
+        "'channels': [{'channel_type': 'memory', 'channel_ids': [0]}],"
+        "'remote_buffer_refs': [{'access_channel_type': 'memory', 'remote_buffer_ids': [0]}],"
+        "'ops': [%s, {'name': 'put', 'channel_type': 'memory',"
+        "'src_buff': [{'type': 'o', 'index': %u, 'size': 1}],"
+        "'dst_buff': [{'buffer_id': 0, 'index': %u, 'size': 1}]},"
+        "{'name': 'signal', 'channel_type': 'memory', 'channel_ids': [0]},"
+        "{'name': 'wait', 'channel_type': 'memory', 'channel_ids': [0]}]},"
+        "{'id': 1, 'ops': [%s]}]}%s";
+    char text[4096];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "{'name': 'gather', 'collective': 'allgather', 'protocol': 'LL',"
+                                "'inplace': true, 'max_message_size': 1000, 'gpus': [");
+    for (unsigned r = 0; r < 2; r++)
+        n += (size_t)snprintf(text + n, sizeof text - n, gpu, r, 1 - r, 1 - r, first, r, r, second,
+                              r ? "]}" : ",");
+    for (size_t i = 0; i < n; i++)
+        text[i] = text[i] == '\'' ? '"' : text[i];
+    return parse(text, out, err);
+}
+
+/* An entry for each barrier that is used, not for each possible number. */
+static void test_coll_plan__numbers_barriers_as_they_come(void **state)
+{
+    const char *const meet = "{'name': 'barrier', 'barrier_id': 65536, 'num_threadblocks': 2}";
+    coll_plan *p;
+    orr_error err;
+    (void)state;
+    CHECK_OK(parse_gather(meet, meet, &p, &err), &err);
+    CHECK_EQ_U(p->barriers, 2); /* one per rank */
+    coll_plan_destroy(p);
+}
+
+/* Places have numbers of 32 bits: 2 x 2^20 chunks of 5,040 parts are 2^33.3. */
+static void test_coll_plan__refuses_more_places_than_it_can_number(void **state)
+{
+    static uint32_t scratch[2];
+    static char path[] = "p.json";
+    const coll_plan p = {.path = path,
+                         .kind = ORR_COLL_ALL_REDUCE,
+                         .ranks = 2,
+                         .chunks = PLAN_MOST_CHUNKS,
+                         .parts = PLAN_MOST_PARTS,
+                         .scratch = scratch};
+    orr_arena *a = orr_arena_create();
+    coll_program g;
+    orr_error err;
+    (void)state;
+    CHECK(a);
+    CHECK_CODE(plan_build(&p, a, false, 0, 8, &g, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "10569646080 parts of chunks");
+    orr_arena_destroy(a);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
         RUN(test_coll_plan__makes_a_graph_per_rank),
         RUN(test_coll_plan__refuses_what_is_no_such_collective),
+        RUN(test_coll_plan__numbers_barriers_as_they_come),
+        RUN(test_coll_plan__refuses_more_places_than_it_can_number),
     };
     return RUN_ALL(tests);
 }

@@ -213,8 +213,13 @@ static orr_code check_size(const coll_plan *p, orr_error *err)
 {
     uint64_t places = 0;
     for (uint32_t r = 0; r < p->ranks; r++) {
-        uint64_t chunks = (uint64_t)p->chunks * 2 + p->scratch[r];
-        places += chunks * p->parts;
+        const uint64_t own = ((uint64_t)p->chunks * 2 + p->scratch[r]) * p->parts;
+        /* Places of a rank have numbers of 32 bits (set_bases). */
+        if (own > UINT32_MAX)
+            return plan_fail(p, 0, err,
+                             "GPU %" PRIu32 " has %" PRIu64 " parts of chunks, more than 2^32 - 1",
+                             r, own);
+        places += own;
     }
     /* Only while the file is read: what passed then need not pass again. */
     if (p->bytes.ptr && places > (1 << 16) + (uint64_t)p->bytes.len * PLACES_PER_BYTE)

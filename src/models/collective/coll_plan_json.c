@@ -31,13 +31,14 @@ typedef struct gpu {
     size_t channel_count[CHANNELS], out_room[CHANNELS], in_room[CHANNELS];
     remote *remotes;
     size_t remote_count, remote_room;
-    uint32_t first_semaphore, semaphores, first_barrier;
+    uint32_t first_semaphore, semaphores;
 } gpu;
 
 typedef struct reader {
     coll_plan *p;
-    orr_map *links;  /* (type, from, to, index among them) -> number */
-    orr_map *counts; /* (type, from, to) -> number so far */
+    orr_map *links;    /* (type, from, to, index among them) -> number */
+    orr_map *counts;   /* (type, from, to) -> number so far */
+    orr_map *barriers; /* (GPU, id) -> number */
     gpu *gpus;
     orr_error *err;
 } reader;
@@ -548,10 +549,17 @@ static void do_barrier(op_reader *o)
     if ((o->code = number(o->r, o->v, "barrier_id", 1 << 16, &id)) ||
         (o->code = number(o->r, o->v, "num_threadblocks", 1 << 16, &count)))
         return;
-    /* Numbered through: those of earlier GPUs come first. */
-    const uint32_t place = o->l->g->first_barrier + id;
-    if (place >= o->r->p->barriers)
-        o->r->p->barriers = place + 1;
+    /* Numbered as they come, so there are never more than operations, whatever the ids. */
+    coll_plan *p = o->r->p;
+    const uint64_t key = (uint64_t)o->l->b->rank << 32 | id;
+    const uint32_t place = orr_map_find(o->r->barriers, key, p->barriers);
+    if (place == p->barriers) {
+        if (!orr_map_put(o->r->barriers, key, place, NULL)) {
+            o->ok = false;
+            return;
+        }
+        p->barriers++;
+    }
     if (count == 0)
         o->code = fail_at(o->r, o->v, "num_threadblocks is 0");
     add(o, (plan_op){.verb = PLAN_BARRIER, .link = place, .count = count});
@@ -842,7 +850,6 @@ static orr_code read_gpu_blocks(reader *r, orr_json_value v, uint32_t rank)
 {
     orr_json_value blocks, b;
     orr_code code = need(r, v, "threadblocks", ORR_JSON_ARRAY, &blocks);
-    r->gpus[rank].first_barrier = r->p->barriers;
     for (orr_json_iter it = orr_json_iterate(blocks); !code && orr_json_next_value(&it, &b);)
         code = read_block(r, b, rank);
     return code;
@@ -899,11 +906,15 @@ static orr_code read_head(reader *r, orr_json_value root)
 
 orr_code plan_read_json(coll_plan *p, orr_span bytes, orr_error *err)
 {
-    reader r = {.p = p, .links = orr_map_create(0), .counts = orr_map_create(0), .err = err};
+    reader r = {.p = p,
+                .links = orr_map_create(0),
+                .counts = orr_map_create(0),
+                .barriers = orr_map_create(0),
+                .err = err};
     orr_json *j = NULL;
     orr_json_value root, list;
-    orr_code code =
-        r.links && r.counts ? orr_json_open(bytes, p->path, &j, err) : orr_no_memory(err);
+    orr_code code = r.links && r.counts && r.barriers ? orr_json_open(bytes, p->path, &j, err)
+                                                      : orr_no_memory(err);
     if (!code)
         code = orr_json_only(j, &root, err);
     if (!code)
@@ -922,5 +933,6 @@ orr_code plan_read_json(coll_plan *p, orr_span bytes, orr_error *err)
     orr_json_close(j);
     orr_map_destroy(r.links);
     orr_map_destroy(r.counts);
+    orr_map_destroy(r.barriers);
     return code;
 }
