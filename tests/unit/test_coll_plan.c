@@ -133,6 +133,18 @@ static void test_coll_plan__numbers_barriers_as_they_come(void **state)
     coll_plan_destroy(p);
 }
 
+/* Not for the operation after it, a put that waits for nothing. */
+static void test_coll_plan__blames_the_barrier_that_blocks(void **state)
+{
+    const char *const meet = "{'name': 'barrier', 'barrier_id': 0, 'num_threadblocks': 3}";
+    coll_plan *p;
+    orr_error err;
+    (void)state;
+    CHECK_CODE(parse_gather(meet, meet, &p, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "GPU 0, thread block 0 waits for a barrier of 3 thread blocks, of which 2 "
+                     "arrived");
+}
+
 /* Places have numbers of 32 bits: 2 x 2^20 chunks of 5,040 parts are 2^33.3. */
 static void test_coll_plan__refuses_more_places_than_it_can_number(void **state)
 {
@@ -160,6 +172,7 @@ int main(void)
         RUN(test_coll_plan__makes_a_graph_per_rank),
         RUN(test_coll_plan__refuses_what_is_no_such_collective),
         RUN(test_coll_plan__numbers_barriers_as_they_come),
+        RUN(test_coll_plan__blames_the_barrier_that_blocks),
         RUN(test_coll_plan__refuses_more_places_than_it_can_number),
     };
     return RUN_ALL(tests);

@@ -785,10 +785,8 @@ static went do_barrier(builder *b, uint32_t index, const plan_op *op)
     if (fence(b, index) != WENT_ON)
         return WENT_WRONG;
     m->count = op->count;
-    if (++m->arrived < m->count) {
-        b->blocks[index].at++; /* it must not arrive a second time when it is woken */
+    if (++m->arrived < m->count)
         return wait_in(b, &m->list, index);
-    }
     uint32_t *lasts = orr_alloc(m->count, sizeof *lasts);
     size_t n = 0;
     if (!lasts) {
@@ -800,9 +798,12 @@ static went do_barrier(builder *b, uint32_t index, const plan_op *op)
             lasts[n++] = b->blocks[k].last;
     const went w = join(b, block->rank, &b->blocks[index], lasts, n);
     orr_free(lasts);
-    /* All continue from the one join, which depends on all: none leaves before the last comes. */
-    for (uint32_t k = m->list; k != NONE; k = b->blocks[k].next)
+    /* All continue from the one join, which depends on all: none leaves before the last comes.  And
+     * after the barrier: none may arrive a second time when it is woken. */
+    for (uint32_t k = m->list; k != NONE; k = b->blocks[k].next) {
         b->blocks[k].last = b->blocks[index].last;
+        b->blocks[k].at++;
+    }
     wake_all(b, &m->list);
     m->arrived = 0;
     return w;
@@ -944,9 +945,7 @@ static orr_code run_block(builder *b, uint32_t index)
 static orr_code fail_stuck(builder *b, uint32_t index)
 {
     const plan_block *block = &b->p->blocks[index];
-    const uint32_t at = b->blocks[index].at;
-    /* A barrier that waits has counted itself as done, so this may be the operation after it. */
-    const plan_op *op = &block->ops[at < block->count ? at : block->count - 1];
+    const plan_op *op = &block->ops[b->blocks[index].at];
     char what[100] = "what never happens";
     if (op->verb == PLAN_RECV || op->verb == PLAN_WAIT)
         snprintf(what, sizeof what, "a %s of GPU %" PRIu32 " that is never sent",
@@ -959,6 +958,10 @@ static orr_code fail_stuck(builder *b, uint32_t index)
         snprintf(what, sizeof what, "packets in its %s that never come", buffer_name(op->buffer));
     else if (op->verb == PLAN_ACQUIRE)
         snprintf(what, sizeof what, "a semaphore that is never released");
+    else if (op->verb == PLAN_BARRIER)
+        snprintf(what, sizeof what,
+                 "a barrier of %" PRIu32 " thread blocks, of which %" PRIu32 " arrived", op->count,
+                 b->barriers[op->link].arrived);
     return plan_fail(b->p, op->byte, b->err,
                      "the plan deadlocks: GPU %" PRIu32 ", thread block %" PRIu32 " waits for %s",
                      block->rank, block->id, what);
