@@ -145,6 +145,23 @@ static void test_coll_plan__blames_the_barrier_that_blocks(void **state)
                      "arrived");
 }
 
+/* With a single source there is nothing to reduce, so no step comes before these packets. */
+static void test_coll_plan__stores_packets_before_any_step(void **state)
+{
+    const char *const store =
+        "{'name': 'recpkt', 'src_buff': [{'type': 'i', 'index': 0, 'size': 1}],"
+        "'dst_buff': [{'type': 's', 'index': 0, 'size': 1},"
+        "{'type': 's', 'index': 1, 'size': 1}]}";
+    const char *const unpack =
+        "{'name': 'upkt', 'src_buff': [{'type': 's', 'index': 1, 'size': 1}],"
+        "'dst_buff': [{'type': 's', 'index': 2, 'size': 1}]}";
+    coll_plan *p;
+    orr_error err;
+    (void)state;
+    CHECK_OK(parse_gather(store, unpack, &p, &err), &err);
+    coll_plan_destroy(p);
+}
+
 /* Places have numbers of 32 bits: 2 x 2^20 chunks of 5,040 parts are 2^33.3. */
 static void test_coll_plan__refuses_more_places_than_it_can_number(void **state)
 {
@@ -173,6 +190,7 @@ int main(void)
         RUN(test_coll_plan__refuses_what_is_no_such_collective),
         RUN(test_coll_plan__numbers_barriers_as_they_come),
         RUN(test_coll_plan__blames_the_barrier_that_blocks),
+        RUN(test_coll_plan__stores_packets_before_any_step),
         RUN(test_coll_plan__refuses_more_places_than_it_can_number),
     };
     return RUN_ALL(tests);

@@ -846,8 +846,12 @@ static went do_op(builder *b, uint32_t index, const plan_op *op)
             w = await_packets(b, index, op);
         return w == WENT_ON ? take_up(b, index, op, block->rank, op->verb == PLAN_ADD) : w;
     case PLAN_STORE:
-        /* Local packets are there with the latest step of the thread block. */
-        return put_down(b, block, op, s, block->rank, s->last);
+        /* Local packets are there with the latest step of the thread block.  Before the first one,
+         * at the start; a step stands for that, as a landing of NONE would never come. */
+        if (op->is_packet && s->last == NONE)
+            w = emit_last(b, block->rank, s,
+                          (coll_step){.kind = COLL_STEP_JOIN, .unit = COLL_NO_UNIT});
+        return w == WENT_ON ? put_down(b, block, op, s, block->rank, s->last) : w;
     case PLAN_WORK:
         return do_work(b, index, op);
     case PLAN_SEND:
