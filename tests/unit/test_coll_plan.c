@@ -162,6 +162,45 @@ static void test_coll_plan__stores_packets_before_any_step(void **state)
     coll_plan_destroy(p);
 }
 
+/* 2^63 bytes on each of two ranks are 2^64: too many for the plan's 1,000, and for a pipeline. */
+static void test_coll_plan__sizes_beyond_64_bits_do_not_wrap(void **state)
+{
+    const char *const pieces =
+        "{'name': 'pipeline', 'iter_context': {'unit_size': 1, 'num_chunks': 2}, 'ops': [{"
+        "'name': 'copy', 'src_buff': [{'type': 'i', 'index': 0, 'size': 1}],"
+        "'dst_buff': [{'type': 's', 'index': 0, 'size': 1}]}]}";
+    const uint64_t data = UINT64_C(1) << 63;
+    const coll_program *g;
+    coll_plan *p;
+    orr_error err;
+    (void)state;
+    CHECK_OK(parse_gather(pieces, "", &p, &err), &err);
+    CHECK(coll_plan_fits(p, 2, 500) && !coll_plan_fits(p, 2, 501) && !coll_plan_fits(p, 2, data));
+    CHECK_CODE(coll_plan_program(p, data, 8, &g, &err), ORR_EINPUT, &err);
+    CHECK_SAYS(&err, "a pipeline of more than 1048576 pieces");
+    coll_plan_destroy(p);
+}
+
+/* Place k of P begins at byte floor(k x all / P).  With all = 3P - 1 that is 3k - 1 for 0 < k <= P,
+ * so every place but the first has three bytes; k x (P - 1) reaches 2^64 between the two ends. */
+static void test_coll_plan__bytes_are_exact_for_the_most_places(void **state)
+{
+    const uint64_t places = (uint64_t)PLAN_MOST_CHUNKS * PLAN_MOST_PARTS, all = 3 * places - 1;
+    const coll_plan p = {
+        .kind = ORR_COLL_ALL_REDUCE, .chunks = PLAN_MOST_CHUNKS, .parts = PLAN_MOST_PARTS};
+    const uint32_t at = (uint32_t)(UINT64_MAX / (places - 1));
+    coll_step s = {.factor = 1, .from = at, .to = at + 1, .unit = COLL_NO_UNIT};
+    (void)state;
+    CHECK_EQ_U(coll_step_bytes(&p, &s, all), 3);
+    s.factor = 2;
+    CHECK_EQ_U(coll_step_bytes(&p, &s, all), 6);
+    /* Packets of all data: twice as many bytes as fit. */
+    const coll_plan one = {.kind = ORR_COLL_ALL_REDUCE, .chunks = 1, .parts = 1};
+    s.from = 0;
+    s.to = 1;
+    CHECK_EQ_U(coll_step_bytes(&one, &s, (UINT64_C(1) << 63) + 1), UINT64_MAX);
+}
+
 /* Places have numbers of 32 bits: 2 x 2^20 chunks of 5,040 parts are 2^33.3. */
 static void test_coll_plan__refuses_more_places_than_it_can_number(void **state)
 {
@@ -191,6 +230,8 @@ int main(void)
         RUN(test_coll_plan__numbers_barriers_as_they_come),
         RUN(test_coll_plan__blames_the_barrier_that_blocks),
         RUN(test_coll_plan__stores_packets_before_any_step),
+        RUN(test_coll_plan__sizes_beyond_64_bits_do_not_wrap),
+        RUN(test_coll_plan__bytes_are_exact_for_the_most_places),
         RUN(test_coll_plan__refuses_more_places_than_it_can_number),
     };
     return RUN_ALL(tests);

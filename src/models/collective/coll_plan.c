@@ -5,6 +5,7 @@
  * coll_step_bytes converts these to bytes.  With pipelines there is one program per size. */
 #include "coll_plan_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/formats/xml.h"
 #include "base/io/input.h"
 #include "base/text/text.h"
@@ -230,26 +231,31 @@ uint32_t coll_plan_ranks(const coll_plan *p)
     return p->ranks;
 }
 
-/* All bytes of the larger buffer. */
-static uint64_t whole(const coll_plan *p, uint64_t data)
+uint64_t plan_whole(const coll_plan *p, uint64_t data)
 {
-    return p->kind == ORR_COLL_ALL_GATHER ? data * p->ranks : data;
+    return p->kind == ORR_COLL_ALL_GATHER ? orr_sat_mul(data, p->ranks) : data;
 }
 
 bool coll_plan_fits(const coll_plan *p, uint32_t ranks, uint64_t data)
 {
-    return ranks == p->ranks && whole(p, data) >= p->least && whole(p, data) <= p->most;
+    const uint64_t all = plan_whole(p, data);
+    return ranks == p->ranks && all >= p->least && all <= p->most;
 }
 
-/* The first byte of a place, of `all` bytes in `places` places; exact, without overflow. */
+/* The first byte of a place, of `all` bytes in `places` places: exact.  Saturates only in a scratch
+ * buffer with more places than the data. */
 static uint64_t byte_of(uint64_t all, uint64_t places, uint64_t place_at)
 {
-    return place_at * (all / places) + place_at * (all % places) / places;
+    uint64_t product;
+    if (!__builtin_mul_overflow(all, place_at, &product))
+        return product / places;
+    const unsigned __int128 byte = (unsigned __int128)all * place_at / places;
+    return byte > UINT64_MAX ? UINT64_MAX : (uint64_t)byte;
 }
 
 uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data)
 {
-    const uint64_t all = whole(p, data), places = (uint64_t)p->chunks * p->parts;
+    const uint64_t all = plan_whole(p, data), places = (uint64_t)p->chunks * p->parts;
     if (s->factor == 0)
         return COLL_FLAG_BYTES;
     /* Differences of first bytes, not sizes of places: what does not divide evenly is spread over
@@ -260,7 +266,7 @@ uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data)
         n = n <= gone ? 0 : n - gone < unit ? n - gone : unit;
     }
     /* At least one byte, as every message has (match.c): an empty one would still have to arrive. */
-    return n ? n * s->factor : 1;
+    return n ? orr_sat_mul(n, s->factor) : 1;
 }
 
 orr_code coll_plan_program(

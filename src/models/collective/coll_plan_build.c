@@ -13,6 +13,7 @@
  * semaphores acquired by several thread blocks. */
 #include "coll_plan_impl.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/map.h"
 
 #include <inttypes.h>
@@ -888,12 +889,14 @@ static went do_op(builder *b, uint32_t index, const plan_op *op)
 static uint64_t pieces(const builder *b, const plan_loop *l)
 {
     const coll_plan *p = b->p;
-    const uint64_t all = p->kind == ORR_COLL_ALL_GATHER ? b->data * p->ranks : b->data;
-    const uint64_t chunk = all / p->chunks + (all % p->chunks != 0), unit = p->units[l->unit];
+    const uint64_t chunk = orr_div_up(plan_whole(p, b->data), p->chunks);
+    const uint64_t unit = p->units[l->unit];
     if (b->checks_values)
         return 1;
-    /* ceil(chunk * chunks / unit) without a product that overflows. */
-    const uint64_t n = (chunk / unit) * l->chunks + (chunk % unit * l->chunks + unit - 1) / unit;
+    /* ceil(chunk * chunks / unit); only the first product can overflow: a unit has at most 40 bits,
+     * chunks 20 (coll_plan_json.c). */
+    const uint64_t n = orr_sat_add(orr_sat_mul(chunk / unit, l->chunks),
+                                   orr_div_up(chunk % unit * l->chunks, unit));
     return n ? n : 1;
 }
 

@@ -90,6 +90,8 @@ enum { PLAN_MOST_RANKS = 1 << 16, PLAN_MOST_CHUNKS = 1 << 20, PLAN_MOST_PARTS = 
 /* Number of places of a buffer of this rank, and index of its first one in the rank's memory, where
  * input and output may overlap (in place). */
 uint32_t plan_places(const coll_plan *p, uint32_t rank, plan_buffer b);
+/* All bytes of the larger buffer, if a rank starts with `data`; at most UINT64_MAX. */
+uint64_t plan_whole(const coll_plan *p, uint64_t data);
 
 orr_code plan_read_xml(coll_plan *p, orr_span bytes, orr_error *err);
 orr_code plan_read_json(coll_plan *p, orr_span bytes, orr_error *err);
