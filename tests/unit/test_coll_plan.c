@@ -121,6 +121,20 @@ static orr_code parse_gather(const char *first, const char *second, coll_plan **
     return parse(text, out, err);
 }
 
+static void test_coll_plan__needs_no_error_struct(void **state)
+{
+    coll_plan *p;
+    (void)state;
+    CHECK_EQ(parse(swap, &p, NULL), ORR_OK);
+    coll_plan_destroy(p);
+    CHECK_EQ(parse_gather("", "", &p, NULL), ORR_EINPUT); /* an empty operation */
+    CHECK_EQ(parse_gather("{'name': 'nop'}",
+                          "{'name': 'barrier', 'barrier_id': 0,"
+                          "'num_threadblocks': 2}",
+                          &p, NULL),
+             ORR_EINPUT);
+}
+
 /* An entry for each barrier that is used, not for each possible number. */
 static void test_coll_plan__numbers_barriers_as_they_come(void **state)
 {
@@ -227,6 +241,7 @@ int main(void)
     const CMUnitTest tests[] = {
         RUN(test_coll_plan__makes_a_graph_per_rank),
         RUN(test_coll_plan__refuses_what_is_no_such_collective),
+        RUN(test_coll_plan__needs_no_error_struct),
         RUN(test_coll_plan__numbers_barriers_as_they_come),
         RUN(test_coll_plan__blames_the_barrier_that_blocks),
         RUN(test_coll_plan__stores_packets_before_any_step),

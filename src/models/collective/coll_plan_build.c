@@ -1100,15 +1100,16 @@ orr_code plan_build(const coll_plan *p,
                     coll_program *out,
                     orr_error *err)
 {
+    /* WENT_WRONG carries no code: run_block takes it from the error, also if nobody wants that. */
+    orr_error own;
     builder b = {.p = p,
                  .a = a,
-                 .err = err,
+                 .err = err ? err : &own,
                  .checks_values = checks_values,
                  .data = data,
                  .slots = slot_count};
     *out = (coll_program){.plan = p};
-    /* WENT_WRONG carries no code: run_block takes it from here. */
-    err->code = ORR_OK;
+    b.err->code = ORR_OK;
     orr_code code = make_states(&b);
     if (!code)
         code = execute(&b);
@@ -1116,7 +1117,7 @@ orr_code plan_build(const coll_plan *p,
         code = check_result(&b, r);
     out->messages = b.messages;
     if (!code && !(out->ranks = orr_arena_new(a, p->ranks, coll_rank_program)))
-        code = orr_no_memory(err);
+        code = orr_no_memory(b.err);
     for (uint32_t r = 0; r < p->ranks && !code; r++)
         code = finish_rank(&b, r, &out->ranks[r]);
     /* Lists that grew are not in the arena. */
