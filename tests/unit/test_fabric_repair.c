@@ -212,10 +212,15 @@ TEST(test_fabric_repair__a_flow_waits_for_a_way_without_asking)
                                   {.at_ps = 1000000 * (uint64_t)US, .a = 0, .b = 1, .is_up = true}},
         2);
     run_until(1000);
+    const uint64_t handed_over_at = fab_now(told.fabric);
+    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
     fabric_send(&told, 0, 1, 1000, 0);
     fabric_run_all(&told);
     CHECK_EQ_U(told.arrived_at[0], 1000000 * (uint64_t)US + 82880 + US);
     CHECK(fab_figures_of(told.fabric)->events < 20);
+    /* Its time includes the wait, as that of a flow which the failure interrupts. */
+    fab_flow_times_fill(&told.fabric->times, 1, &all, classes);
+    CHECK_EQ_U(all.fct_ps[0], told.sent_at[0] - handed_over_at);
     fab_destroy(told.fabric);
 }
 

@@ -5,7 +5,8 @@
 
 #include "models/network/packet/engine/fabric_impl.h"
 
-#define US 1000000u /* ticks */
+#define US 1000000u   /* ticks */
+#define PACKET 82880u /* of 1000 bytes at 100 Gb/s */
 
 static fabric_told told;
 
@@ -118,6 +119,29 @@ TEST(test_fabric_right__more_messages_than_ports)
     fab_destroy(told.fabric);
 }
 
+/* 19: messages of one pair are sent in turn.  The k-th of 100 packets arrives after 100 k packets of
+ * 82.88 ns and 1 us, and its time counts from when it was handed over, also at tick 0. */
+TEST(test_fabric_right__times_count_waiting_for_ones_turn)
+{
+    orr_fabric_flows all, classes[ORR_FABRIC_CLASSES];
+    fabric_make(FABRIC_CONFIG, "2 0 1\n\n0 1 100Gbps 1us 0\n", &told);
+    for (unsigned k = 0; k < 4; k++) {
+        orr_error err;
+        const fab_send_request r = {
+            .src = 0, .dst = 1, .size = 100000, .token = k, .in_order = true};
+        CHECK_OK(fab_send(told.fabric, &r, &err), &err);
+    }
+    fabric_run_all(&told);
+    fab_flow_times_fill(&told.fabric->times, 1, &all, classes);
+    CHECK_EQ_U(all.flows, 4);
+    for (unsigned k = 0; k < 4; k++) {
+        CHECK_EQ_U(told.arrived_at[k], (k + 1) * 100 * (uint64_t)PACKET + US);
+        /* Nearest rank: the quantiles 25, 50, 75 and 100 % are the four. */
+        CHECK_EQ_U(all.fct_ps[(k + 1) * (ORR_FABRIC_TIMES - 1) / 4], told.sent_at[k]);
+    }
+    fab_destroy(told.fabric);
+}
+
 /* 15: what a failing link takes away leaves the buffer.  Two hosts fill the queue of the port to
  * host 2, whose link fails and is repaired; in the end nothing is counted any more, and nobody is
  * paused. */
@@ -203,6 +227,7 @@ int main(void)
         RUN(test_fabric_right__acknowledgements_overtake_in_switches),
         RUN(test_fabric_right__messages_of_more_than_32_bits),
         RUN(test_fabric_right__more_messages_than_ports),
+        RUN(test_fabric_right__times_count_waiting_for_ones_turn),
         RUN(test_fabric_right__failures_leave_nothing_in_buffers),
         RUN(test_fabric_right__a_window_holds_nobody_else),
         RUN(test_fabric_right__hpcc_takes_any_rate_and_number_of_hops),

@@ -810,7 +810,6 @@ static bool waits_its_turn(fab *f, uint32_t flow)
         before->dst != w->dst || before->highest >= before->size)
         return false;
     before->after = flow;
-    w->started_at = f->now;
     return true;
 }
 
@@ -818,6 +817,11 @@ void fab_host_ready(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
     fab_path path;
+    /* Its time counts from here, also if it waits for its turn or a repair and is ready again later.
+     * A flag, as it may be ready at tick 0. */
+    if (!w->is_ready)
+        w->started_at = f->now;
+    w->is_ready = true;
     if (waits_its_turn(f, flow))
         return;
     const bool has_route = choose_nics(f, w) && fab_find_path(f, w->src, w->dst, &path);
@@ -848,8 +852,6 @@ void fab_host_ready(fab *f, uint32_t flow)
         return;
     }
     w->rate = w->line_rate = f->ports[w->port].rate;
-    if (!w->started_at) /* it may have waited for its turn */
-        w->started_at = f->now;
     w->next_at = w->last_sent_at = f->now;
     if (f->config.selective && !selective_start(f, flow)) {
         fab_fail(f, ORR_ENOMEM, "out of memory");

@@ -203,6 +203,7 @@ typedef struct fab_flow {
     bool is_complete, is_listed;
     bool is_open, is_due; /* it has something to send; it is due */
     bool is_used : 1;
+    bool is_ready : 1;      /* handed to its host, at started_at */
     bool is_selective : 1;  /* TRANSPORT selective */
     bool counts_flight : 1; /* the window limits in_flight, also for retransmissions */
     bool awaits_route : 1;  /* it starts when a repair gives it one */
