@@ -197,8 +197,6 @@ bool torus_shape_of(const orr_net_config *c,
             out->nodes *= at.count;
             continue;
         }
-        if (out->axes == TORUS_AXES)
-            return false;
         /* Only along rings: elsewhere all places are equally far from each other. */
         is_box = is_box && at.is_even;
         torus_axis *a = &out->axis[out->axes++];

@@ -23,7 +23,7 @@
 
 struct nccl_cost;
 
-enum { TORUS_AXES = 8 };
+enum { TORUS_AXES = ORR_NET_DIMS };
 
 /* An axis along which the members of a group differ. */
 typedef struct torus_axis {
@@ -47,7 +47,7 @@ typedef struct torus_shape {
     double ring_cost, ring_latency_ns;
 } torus_shape;
 
-/* members: ascending.  False: out of memory, or more axes than TORUS_AXES. */
+/* members: ascending.  False: out of memory. */
 bool torus_shape_of(const orr_net_config *dims,
                     const uint32_t *members,
                     uint32_t count,
