@@ -357,6 +357,31 @@ TEST(test_nccl_model__generations_have_names)
     CHECK_EQ(nccl_generation_of(NULL), NCCL_OTHER);
 }
 
+/* Of 16 ranks on two hosts the root has 7 on its own and exchanges a part with each of the other 8
+ * through its NIC: as much as a root of 9 ranks on 9 hosts, and in the same time. */
+TEST(test_nccl_model__a_root_reaches_its_own_host_without_nics)
+{
+    const uint32_t part = 64 << 20;
+    const nccl_shape two = {.ranks = 16,
+                            .nodes = 2,
+                            .most_per_node = 8,
+                            .least_per_node = 8,
+                            .up_GBps = 450,
+                            .out_GBps = 50,
+                            .generation = NCCL_HOPPER};
+    nccl_shape nine = two;
+    nine.ranks = nine.nodes = 9;
+    nine.most_per_node = nine.least_per_node = 1;
+    for (int i = 0; i < 2; i++) {
+        const orr_collective kind = i ? ORR_COLL_SCATTER : ORR_COLL_GATHER;
+        const nccl_cost a = cost_of(&two, kind, (uint64_t)16 * part);
+        const nccl_cost b = cost_of(&nine, kind, (uint64_t)9 * part);
+        CHECK(fabs(a.out_bytes - 8.0 * part) < 1);
+        CHECK(fabs(a.up_bytes - 7.0 * part) < 1);
+        CHECK(fabs(a.time_ns - a.latency_ns - (b.time_ns - b.latency_ns)) < 1);
+    }
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -369,6 +394,7 @@ int main(void)
         RUN(test_nccl_model__switches_that_add_up_are_used),
         RUN(test_nccl_model__what_is_forced_is_taken_or_refused),
         RUN(test_nccl_model__a_group_uses_the_nics_of_its_ranks),
+        RUN(test_nccl_model__a_root_reaches_its_own_host_without_nics),
         RUN(test_nccl_model__all_to_all_goes_by_rails),
         RUN(test_nccl_model__one_rank_takes_no_time),
         RUN(test_nccl_model__a_message_takes_its_bytes),

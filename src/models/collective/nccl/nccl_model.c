@@ -478,7 +478,9 @@ static void pat(const frame *f, nccl_time *out)
     out->ns = out->latency_ns + moved / (f->out_rate * 0.75);
 }
 
-/* Grouped send and receive: all-to-all, gather, scatter.
+/* Grouped send and receive: all-to-all, gather, scatter.  The busiest rank, of the last two the root,
+ * exchanges a part with each other one: through its NIC with those on other hosts, the most if its
+ * own is the smallest.
  *
  * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): data for another host first goes over NVLink
  * to the rank on the receiver's rail, so that a NIC only sends to its own rail.  Of the bytes that
@@ -489,14 +491,10 @@ static void direct(const frame *f, orr_collective kind, nccl_time *out)
     double up_rate = f->s->up_GBps * f->k->direct_rate;
     double nic = f->s->out_GBps * f->k->out_rate;
     bool all = kind == ORR_COLL_ALL_TO_ALL;
-    double local = f->most_per - 1, far = f->n - (all ? f->least_per : 1);
+    double local = f->most_per - 1, far = f->nodes > 1 ? f->n - f->least_per : 0;
     double start = f->k->direct_grow_ns * growth(part, direct_knee) +
                    f->k->direct_drain_ns * part / (part + direct_drain_knee);
     double move = 0;
-    if (!all)
-        far = f->nodes > 1 ? f->n - 1 : 0;
-    if (f->nodes == 1)
-        far = 0;
     const double relayed =
         all && f->nodes > 1 && f->s->up_GBps > 0 ? far * (f->most_per - 1) / f->most_per : 0;
     if (f->s->up_GBps > 0)
