@@ -886,14 +886,8 @@ static bool copy_pair(struct msg_table *m, const fold_copier *c, uint32_t p, uin
         const key moved = {old.k.tag, fold_moved(c, k, old.k.src), fold_moved(c, k, old.k.dst),
                            old.k.size};
         const uint32_t q = k ? new_pair(m, &moved) : p;
-        const uint32_t next = old.next, chain = old.chain, last = old.last;
         m->pairs[q] = old;
         m->pairs[q].k = moved;
-        if (!k) {
-            m->pairs[q].next = next;
-            m->pairs[q].chain = chain;
-            m->pairs[q].last = last;
-        }
         /* Networks refer to messages by token: record the token of each copy (fold_unfold.c). */
         tokens[(size_t)p * c->copies + k] = q;
     }
