@@ -375,15 +375,14 @@ static void read_operands(op_reader *o, const char *key, operands *out)
     }
 }
 
-static void check_operands(
-    op_reader *o, const operands *src, const operands *dst, uint32_t least_src, uint32_t least_dst)
+static void check_operands(op_reader *o, const operands *src, const operands *dst)
 {
     if (o->code)
         return;
-    if (src->count < least_src || dst->count < least_dst)
+    if (src->count == 0 || dst->count == 0)
         o->code = fail_at(o->r, o->v, "the operation lacks src_buff or dst_buff");
     for (uint32_t i = 0; i < src->count && !o->code; i++)
-        if (src->all[i].to - src->all[i].from != src->all[0].to - src->all[0].from && least_dst)
+        if (src->all[i].to - src->all[i].from != src->all[0].to - src->all[0].from)
             o->code = fail_at(o->r, o->v, "the buffers of one operation differ in size");
 }
 
@@ -451,13 +450,11 @@ static void each_channel(op_reader *o, plan_verb verb)
 static void put_to(op_reader *o, const operand *to, bool is_packet, uint32_t place)
 {
     uint32_t link = UINT32_MAX;
-    const bool is_port = o->type == CHANNEL_PORT;
     if (!o->code && !to->is_remote) {
         o->code = fail_at(o->r, o->v, "a local buffer where a remote one belongs");
         return;
     }
-    if (is_port && !channel_at(o, place, false, &link) && !o->code)
-        link = UINT32_MAX;
+    const bool has_proxy = o->type == CHANNEL_PORT && channel_at(o, place, false, &link);
     add(o, (plan_op){.verb = PLAN_PUT,
                      .buffer = (uint8_t)to->buffer,
                      .rank = to->rank,
@@ -465,12 +462,12 @@ static void put_to(op_reader *o, const operand *to, bool is_packet, uint32_t pla
                      .to = to->to,
                      .link = link,
                      .is_packet = is_packet,
-                     .is_async = is_port && link != UINT32_MAX});
+                     .is_async = has_proxy});
 }
 
 static void do_put(op_reader *o, const operands *src, const operands *dst, bool is_packet)
 {
-    check_operands(o, src, dst, 1, 1);
+    check_operands(o, src, dst);
     for (uint32_t i = 0; i < dst->count && !o->code; i++) {
         /* A single source goes to all destinations. */
         range(o, PLAN_LOAD, &src->all[i < src->count ? i : 0], false);
@@ -481,7 +478,7 @@ static void do_put(op_reader *o, const operands *src, const operands *dst, bool 
 
 static void do_get(op_reader *o, const operands *src, const operands *dst)
 {
-    check_operands(o, src, dst, 1, 1);
+    check_operands(o, src, dst);
     for (uint32_t i = 0; i < src->count && !o->code; i++) {
         range(o, PLAN_GET, &src->all[i], false);
         /* Received and not reduced: an endpoint delay alone. */
@@ -494,7 +491,7 @@ static void do_get(op_reader *o, const operands *src, const operands *dst)
 static void do_reduce(
     op_reader *o, const operands *src, const operands *dst, bool reads, bool packets, uint32_t kept)
 {
-    check_operands(o, src, dst, 1, 1);
+    check_operands(o, src, dst);
     if (!o->code && dst->count < kept)
         o->code = fail_at(o->r, o->v, "the operation lacks a dst_buff");
     if (!o->code)
@@ -524,7 +521,7 @@ static void do_reduce(
 static void do_copy(
     op_reader *o, const operands *src, const operands *dst, bool from_packets, bool to_packets)
 {
-    check_operands(o, src, dst, 1, 1);
+    check_operands(o, src, dst);
     for (uint32_t i = 0; i < src->count && i < dst->count && !o->code; i++) {
         range(o, PLAN_LOAD, &src->all[i], from_packets);
         work(o, COLL_WORK_COPY);
@@ -534,7 +531,7 @@ static void do_copy(
 
 static void do_read_put(op_reader *o, const operands *src, const operands *dst)
 {
-    check_operands(o, src, dst, 1, 1);
+    check_operands(o, src, dst);
     if (!o->code)
         range(o, PLAN_LOAD, &src->all[0], true);
     for (uint32_t i = 0; i < dst->count && !o->code; i++) {
