@@ -1094,14 +1094,12 @@ static void receive_ack(fab *f, uint32_t frame)
         fab_tell_mark(f, m.flow);
     if (w->acked >= w->size)
         complete(f, m.flow);
-    w = &f->flows[m.flow];
     if (m.kind == FAB_FRAME_NACK && !w->is_selective)
         w->sent = w->acked;
     else if (f->rules.skips_acked && w->sent < w->acked)
         w->sent = w->acked;
     if (f->control && f->control->acked)
         f->control->acked(f, m.flow, &f->frames[frame]);
-    w = &f->flows[m.flow];
     const bool has_news =
         w->acked > before || (w->is_selective && (w->repeat->news || m.kind == FAB_FRAME_NACK));
     if (f->rules.has_timeouts && !w->is_complete && has_news) {
