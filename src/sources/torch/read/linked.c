@@ -184,14 +184,17 @@ static bool add_group(orr_linked *l, const linked_group *g)
 static bool add_groups(orr_linked *l, orr_json_value list)
 {
     orr_json_value item;
-    linked_group g;
-    /* All or nothing: first check that every entry can be read. */
+    size_t count = 0;
+    linked_group *groups = orr_arena_new(l->arena, (size_t)orr_json_count(list) + 1, linked_group);
+    if (!groups)
+        return no_room(l);
+    /* All or nothing: first every entry must be readable. */
     for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &item);) {
-        if (!read_group(l, item, &g))
+        if (!read_group(l, item, &groups[count++]))
             return false;
     }
-    for (orr_json_iter it = orr_json_iterate(list); orr_json_next_value(&it, &item);) {
-        if (!read_group(l, item, &g) || !add_group(l, &g))
+    for (size_t i = 0; i < count; i++) {
+        if (!add_group(l, &groups[i]))
             return false;
     }
     return true;
