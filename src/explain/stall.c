@@ -120,8 +120,8 @@ static void put_message(orr_buf *b, const msg_unmatched *m, bool is_send)
 {
     orr_buf_print(b, is_send ? "waits to send %" PRIu64 " bytes" : "waits for %" PRIu64 " bytes",
                   m->size);
-    if (m->tag < MSG_TAG_SPACE)
-        orr_buf_print(b, " with tag %u", m->tag);
+    if (msg_has_trace_tag(m->tag))
+        orr_buf_print(b, " with tag %u", msg_trace_tag(m->tag));
     orr_buf_print(b, is_send ? " to rank %u" : " from rank %u", is_send ? m->dst : m->src);
 }
 
@@ -252,11 +252,12 @@ static void put_mismatch(orr_buf *b, const orr__stall *st, const orr__wait *w)
     find_mismatch(st, w, &send, &receive);
     orr_buf_print(b, "%s mismatch: rank %u %s %" PRIu64 " bytes with tag %u to rank %u, ",
                   w->cause == ORR_STALL_SIZE_MISMATCH ? "size" : "tag", send.src,
-                  w->other == RUN_NONE ? "is to send" : "sends", send.size, send.tag, send.dst);
+                  w->other == RUN_NONE ? "is to send" : "sends", send.size, msg_trace_tag(send.tag),
+                  send.dst);
     if (w->cause == ORR_STALL_SIZE_MISMATCH)
         orr_buf_print(b, "which receives %" PRIu64 " bytes", receive.size);
     else
-        orr_buf_print(b, "which receives them with tag %u", receive.tag);
+        orr_buf_print(b, "which receives them with tag %u", msg_trace_tag(receive.tag));
     if (w->other != RUN_NONE)
         return;
     orr_buf_print(b, " (rank %u, ", w->peer);
@@ -280,12 +281,12 @@ static void put_no_partner(orr_buf *b, const orr__stall *st, const orr__wait *w)
         orr_buf_print(b,
                       "missing partner: rank %u never receives the %" PRIu64
                       " bytes with tag %u that rank %u sends",
-                      w->peer, m->size, m->tag, w->rank);
+                      w->peer, m->size, msg_trace_tag(m->tag), w->rank);
     else
         orr_buf_print(b,
                       "missing partner: rank %u never sends the %" PRIu64
                       " bytes with tag %u that rank %u receives",
-                      w->peer, m->size, m->tag, w->rank);
+                      w->peer, m->size, msg_trace_tag(m->tag), w->rank);
     put_absence(b, st, w->peer);
 }
 
@@ -910,7 +911,7 @@ static void fill_message(const orr__stall *st, const orr__wait *w, orr_stall_ite
         return;
     const msg_unmatched *m = &st->messages[w->message];
     out->has_message = true;
-    out->tag = m->tag;
+    out->tag = msg_trace_tag(m->tag);
     out->size = m->size;
     if (out->peer == RUN_NONE)
         out->peer = m->src == w->rank ? m->dst : m->src;

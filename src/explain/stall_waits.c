@@ -638,6 +638,11 @@ static void pair_up(orr__stall *st, half *send, half *receive, orr_stall_cause c
     }
 }
 
+static bool is_custom(const orr__stall *st, const half *h)
+{
+    return msg_is_custom(st->messages[h->message].tag);
+}
+
 static uint64_t key_of(const orr__stall *st, const half *h, bool by_tag)
 {
     const msg_unmatched *m = &st->messages[h->message];
@@ -659,7 +664,8 @@ static void pair_all(orr__stall *st, halves *h, bool by_tag)
                 from = s + 1;
             if ((by_tag && other > key) || (!by_tag && ++looks > MOST_LOOKS))
                 break;
-            if (other != key || h->sends[s].is_used)
+            if (other != key || h->sends[s].is_used ||
+                is_custom(st, &h->sends[s]) != is_custom(st, &h->receives[r]))
                 continue;
             pair_up(st, &h->sends[s], &h->receives[r],
                     by_tag ? ORR_STALL_SIZE_MISMATCH : ORR_STALL_TAG_MISMATCH);
@@ -693,7 +699,7 @@ static void compare_pair(
         if (m->kind == MSG_UNSENT && is_lonely(st, i))
             add_half(st, h, i, false);
         else if ((m->kind == MSG_UNREADY && is_lonely(st, i)) ||
-                 (m->kind == MSG_UNRECEIVED && m->tag < MSG_TAG_SPACE &&
+                 (m->kind == MSG_UNRECEIVED && msg_has_trace_tag(m->tag) &&
                   !will_be_received(st, m, unstarted)))
             add_half(st, h, i, true);
     }
@@ -995,7 +1001,8 @@ static uint32_t find_near(const orr__stall *st, const msg_unmatched *m, orr_stal
            st->messages[low].src == m->src;
          low++) {
         const msg_unmatched *x = &st->messages[low];
-        if (x->kind == m->kind || x->kind == MSG_UNDELIVERED || x->tag >= MSG_TAG_SPACE)
+        if (x->kind == m->kind || x->kind == MSG_UNDELIVERED || !msg_has_trace_tag(x->tag) ||
+            msg_is_custom(x->tag) != msg_is_custom(m->tag))
             continue;
         if (x->tag == m->tag) {
             *cause = ORR_STALL_SIZE_MISMATCH;

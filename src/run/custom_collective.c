@@ -305,6 +305,14 @@ static bool needed(
     return *out != ORR_NO_VALUE;
 }
 
+/* Not the tag of a node of the workload: one that sends as many bytes to the same rank at another
+ * time must not be received in its place. */
+static uint32_t tag_of(const orr_sim *s, int64_t tag)
+{
+    const uint32_t own = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
+    return s->rules->shares_tags ? own : MSG_CUSTOM_TAGS + own;
+}
+
 static void exchange(run_state *r, uint32_t node, bool is_send)
 {
     const orr_columns *c = orr_trace_columns(r->p->t);
@@ -323,7 +331,7 @@ static void exchange(run_state *r, uint32_t node, bool is_send)
         return;
     }
     const uint32_t rank = g ? g->members[peer] : (uint32_t)peer;
-    const uint32_t wire_tag = (uint32_t)((uint64_t)tag % MSG_TAG_SPACE);
+    const uint32_t wire_tag = tag_of(n->sim, tag);
     const clk_call done = {node_done, r, node};
     if (is_send)
         msg_send(n, wire_tag, rank, (uint64_t)size, done);
@@ -514,7 +522,7 @@ bool sys_custom_will_post(
     for (uint32_t i = 0; i < c->count; i++) {
         /* A node without pending parents has been issued: its message is already known. */
         if (r->waiting_for[i] == 0 || c->type[i] != type || (uint64_t)c->comm_size[i] != size ||
-            (uint64_t)c->comm_tag[i] % MSG_TAG_SPACE != tag || peers[i] < 0 || peers[i] >= members)
+            tag_of(st->npu->sim, c->comm_tag[i]) != tag || peers[i] < 0 || peers[i] >= members)
             continue;
         if ((g ? g->members[peers[i]] : (uint32_t)peers[i]) == peer)
             return true;

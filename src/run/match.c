@@ -18,9 +18,8 @@
 #include "base/inline.h"
 #include "base/memory/hash.h"
 
-/* Tags of nodes are below MSG_TAG_SPACE and those of collectives below twice that, so rendezvous
- * replies have a separate range. */
-enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 1000000000 };
+/* All other tags are below three times MSG_TAG_SPACE, so rendezvous replies have a separate range. */
+enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 3 * MSG_TAG_SPACE };
 
 typedef struct key {
     uint32_t tag, src, dst;
@@ -270,7 +269,7 @@ ORR_APART void refuse_message(orr_sim *s, key k)
                                        : "a message to a rank that does not exist";
     const orr_code bad =
         orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)", k.src,
-                 why, k.dst, k.tag, (unsigned long long)k.size);
+                 why, k.dst, msg_trace_tag(k.tag), (unsigned long long)k.size);
     run_fail(s, bad, &err);
 }
 

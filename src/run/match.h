@@ -44,7 +44,24 @@ bool msg_add_moving(orr_sim *s, const msg_moving *value, uint64_t *token);
 void msg_drop_moving(orr_sim *s, uint64_t token);
 void msg_tell_sender(void *sim, uint64_t token); /* as an action, at the origin */
 
-enum { MSG_TAG_SPACE = 500000000 }; /* tags of nodes are below, those of collectives from here on */
+/* Three ranges of tags: of nodes, of collectives, of the nodes of custom collectives. */
+enum { MSG_TAG_SPACE = 500000000, MSG_CUSTOM_TAGS = 2 * MSG_TAG_SPACE };
+
+static inline bool msg_is_custom(uint32_t tag)
+{
+    return tag >= MSG_CUSTOM_TAGS;
+}
+
+/* A trace gives the tag; else it is the number of a collective. */
+static inline bool msg_has_trace_tag(uint32_t tag)
+{
+    return tag < MSG_TAG_SPACE || msg_is_custom(tag);
+}
+
+static inline uint32_t msg_trace_tag(uint32_t tag)
+{
+    return msg_is_custom(tag) ? tag - MSG_CUSTOM_TAGS : tag;
+}
 
 void msg_stream_send(sys_stream *s, uint32_t dst, uint64_t size); /* a message of a collective */
 

@@ -34,6 +34,9 @@ typedef struct orr_rules_run {
     /* collectives of all ranks are numbered together with those of groups, so that ranks with a
      * different history of groups never match (astra-sim.md 6.4) */
     bool has_one_count;
+    /* messages of custom collectives have the tags of nodes, and match theirs if peers and sizes
+     * are equal, too (astra-sim.md 5.10) */
+    bool shares_tags;
     /* Files. */
     bool ignores_new_keys; /* schedulers and rooted collectives in the system file: a file that the
                             * reference accepts is never refused (astra-sim.md 3) */

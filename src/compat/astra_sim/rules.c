@@ -13,6 +13,7 @@ const orr_rules_run astra_sim_rules = {
     .runs_lonely = true,
     .sends_nothing = true,
     .has_one_count = true,
+    .shares_tags = true,
     .ignores_new_keys = true,
     .ignores_group_file = true,
     .has_no_topologies = true,
@@ -28,12 +29,14 @@ const orr_rules_run astra_sim_rules = {
 /* Layer tables as in version 1.0. */
 const orr_rules_run astra_sim_1_rules = {
     .has_one_count = true,
+    .shares_tags = true,
     .has_ns_durations = true,
 };
 
 /* Timing of autumn 2023, for the figures in its documentation (docs/figures.md). */
 const orr_rules_run astra_sim_2023_rules = {
     .has_one_count = true,
+    .shares_tags = true,
     .has_ns_durations = true,
     .reduces_for_free = true,
 };

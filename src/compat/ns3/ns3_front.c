@@ -170,6 +170,7 @@ const orr_rules_run ns3_run_rules = {
     .has_no_roots = true,
     .runs_lonely = true,
     .sends_nothing = true,
+    .shares_tags = true,
     .ignores_new_keys = true,
     .ignores_group_file = true,
     .has_no_topologies = true,
