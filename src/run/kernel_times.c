@@ -10,9 +10,15 @@
  * issued it (software.h).  The wait goes into the node's time, so that a node takes the same time
  * on all ranks of a class and folding stays exact.
  *
- * Equal texts are timed once: the cost is one lookup per node. */
+ * Equal texts are timed once.  The nodes of a layer have the same attributes in every layer and
+ * micro-batch, so a node's text is found by its attributes' bytes, undecoded, among those seen
+ * before: most nodes cost a hash and a comparison of about 100 bytes.  The passes for clock and
+ * errors, up to seven, go over an array of steps from which everything equal in all of them has
+ * been worked out: about 20 instructions per node and pass.  So times by kernels add less than a
+ * twentieth to a folded step (docs/design/folding.md). */
 #include "workload.h"
 
+#include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "base/memory/memory.h"
 #include "models/compute/atlas/chip_cost.h"
@@ -49,6 +55,38 @@ typedef struct kernel_row {
 #define KNOWN_HOST_ERROR 0.43
 #define PEAKS_ERROR 0.2
 
+/* What a step is; 0: kernels and nothing else to think of. */
+enum {
+    STEP_COMM = 1,     /* the rest of it is in the next four */
+    STEP_MESSAGE = 2,  /* a receive for which the host waits */
+    STEP_BESIDE = 4,   /* beside another pass */
+    STEP_HOLDS = 8,    /* the device waits for it */
+    STEP_TOKENS = 16,  /* kernels from here on: takes a micro-batch's tokens from the host */
+    STEP_BLOCK = 32,   /* begins a block */
+    STEP_EXPERTS = 64, /* a router's forward pass, whose result the host reads */
+    STEP_LAST = 128,   /* the update behind the backward pass */
+    STEP_READY = 256   /* t->ready counts, of kernels and of communication */
+};
+
+typedef struct walk_step {
+    uint32_t place;
+    uint32_t index; /* of rows, or of comm_us */
+    uint32_t what;
+} walk_step;
+
+/* A direct-mapped cache: entries with one place push each other out and are decoded again. */
+enum { SEEN_MOST = 1024 };
+typedef struct seen_attrs {
+    orr_span bytes;
+    uint32_t row;  /* NO_KERNELS: these attributes list none */
+    uint32_t next; /* which came after it the last time */
+} seen_attrs;
+
+/* Of a row in one pass. */
+typedef struct row_now {
+    double us, host_us, half_us; /* half_us: of the host */
+} row_now;
+
 typedef struct timing {
     work_graph *g;
     const orr_chip *chip;
@@ -61,14 +99,22 @@ typedef struct timing {
     orr_intern *texts;
     kernel_row *rows; /* by text */
     size_t row_room, row_count;
-    uint32_t *row_of;     /* by place; NO_ROW: recorded duration */
-    uint32_t timed, last; /* nodes; the place of the last of them */
-    double *ready; /* us, by place: of what goes on beside another pass, and of what waits for
+    seen_attrs *seen;
+    size_t seen_mask;
+    uint32_t seen_last; /* of the node before */
+    walk_step *steps;   /* what takes time on device or host, in program order */
+    size_t step_room, step_count;
+    double *comm_us; /* of the steps that are communication */
+    size_t comm_room, comm_count;
+    row_now *now;   /* by row */
+    double flops;   /* of all steps */
+    uint32_t timed; /* nodes */
+    double *ready;  /* us, by place: of what goes on beside another pass, and of what waits for
                              it; NULL: nothing does */
     bool has_grads, has_experts;
 } timing;
 
-static const uint32_t NO_ROW = UINT32_MAX;
+static const uint32_t NO_ROW = UINT32_MAX, NO_KERNELS = UINT32_MAX - 1;
 
 static orr_code refuse(const timing *t, uint32_t node, const orr_error *why, orr_error *err)
 {
@@ -173,15 +219,56 @@ static orr_code row_of_text(timing *t, uint32_t node, orr_str text, uint32_t *ou
     return add_row(t, &row) ? ORR_OK : orr_no_memory(err);
 }
 
+static bool has_bytes(const seen_attrs *s, orr_span bytes)
+{
+    return s->bytes.ptr && s->bytes.len == bytes.len &&
+           memcmp(s->bytes.ptr, bytes.ptr, bytes.len) == 0;
+}
+
+/* Its place in the cache; *is_seen: it is there.  Nodes repeat in their order, so the place that
+ * came next the last time is tried first. */
+static seen_attrs *place_of(timing *t, orr_span bytes, bool *is_seen)
+{
+    uint32_t *const next = &t->seen[t->seen_last].next;
+    *is_seen = has_bytes(&t->seen[*next], bytes);
+    if (!*is_seen) {
+        *next = (uint32_t)(orr_hash_bytes(bytes.ptr, bytes.len, 0) & t->seen_mask);
+        *is_seen = has_bytes(&t->seen[*next], bytes);
+    }
+    t->seen_last = *next;
+    return &t->seen[*next];
+}
+
+/* By the attributes' bytes if they were seen, or by the attribute; NO_KERNELS: it has none. */
+static orr_code row_of_kernels(timing *t, uint32_t node, uint32_t *out, orr_error *err)
+{
+    const orr_span bytes = orr__trace_attr_bytes(t->g->t, node);
+    bool is_seen;
+    seen_attrs *const s = place_of(t, bytes, &is_seen);
+    *out = s->row;
+    if (is_seen)
+        return ORR_OK;
+    const orr_node body = {.body = bytes}; /* all that attributes need */
+    orr_attr kernels;
+    *out = NO_KERNELS;
+    if (orr__node_get(&body, ORR__ATTR_KERNELS, &kernels) && kernels.kind == ORR_VALUE_STRING &&
+        kernels.value.s.len) {
+        const orr_code code = row_of_text(t, node, kernels.value.s, out, err);
+        if (code)
+            return code;
+    }
+    s->bytes = bytes;
+    s->row = *out;
+    return ORR_OK;
+}
+
 /* Rows of nodes without kernels are found by a synthetic text. */
 static orr_code row_of_node(timing *t, uint32_t node, uint32_t *out, orr_error *err)
 {
     const orr_columns *c = &t->g->t->columns;
-    const orr_node body = {.body = orr__trace_body(t->g->t, node)}; /* all that attributes need */
-    orr_attr kernels;
-    if (orr__node_get(&body, ORR__ATTR_KERNELS, &kernels) && kernels.kind == ORR_VALUE_STRING &&
-        kernels.value.s.len)
-        return row_of_text(t, node, kernels.value.s, out, err);
+    const orr_code code = row_of_kernels(t, node, out, err);
+    if (code || *out != NO_KERNELS)
+        return code;
     *out = NO_ROW;
     if (!c->num_ops || !c->tensor_size || c->num_ops[node] == ORR_NO_VALUE ||
         c->tensor_size[node] == ORR_NO_VALUE)
@@ -196,21 +283,6 @@ static orr_code row_of_node(timing *t, uint32_t node, uint32_t *out, orr_error *
     return ORR_OK;
 }
 
-static orr_code find_rows(timing *t, orr_error *err)
-{
-    const work_graph *g = t->g;
-    orr_code code = ORR_OK;
-    for (uint32_t p = 0; p < g->count && !code; p++) {
-        t->row_of[p] = NO_ROW;
-        if (g->slot[p] != WORK_SLOT_COMP)
-            continue;
-        code = row_of_node(t, g->node[p], &t->row_of[p], err);
-        t->timed += t->row_of[p] != NO_ROW;
-        t->last = t->row_of[p] != NO_ROW ? p : t->last;
-    }
-    return code;
-}
-
 /* ---- the step ---- */
 
 typedef struct walk_state {
@@ -218,16 +290,10 @@ typedef struct walk_state {
     double beside;       /* the same, of the stream that overlaps with another pass */
     double picked;       /* us: when the router was done, whose token counts the host reads */
     double slow;         /* highest clock over the current clock */
-    double flops;
-    double waits;   /* us the device waits for the host */
-    double compute; /* us of all kernels, with those waits */
-    double speed;   /* slowdown of the host */
+    double waits;        /* us the device waits for the host; with ticks */
+    double compute;      /* us of all kernels, with those waits; with ticks */
+    double speed;        /* slowdown of the host */
 } walk_state;
-
-static double row_us(const timing *t, const walk_state *w, uint32_t row)
-{
-    return t->rows[row].fixed_us + t->rows[row].clocked_us * w->slow;
-}
 
 /* Successors of a node start no earlier than its end. */
 static void make_ready(const timing *t, uint32_t p, double done)
@@ -252,37 +318,6 @@ static double communication_us(const timing *t, uint32_t p)
     const double times = c->comm_type && c->comm_type[node] == ORR_COLL_ALL_TO_ALL ? 1e-3 : 2e-3;
     const double bytes = c->comm_size ? (double)c->comm_size[node] : 0;
     return 15 + (t->rank_GBps > 0 ? times * bytes / t->rank_GBps : 0);
-}
-
-/* Rough estimate of the device's wait for communication. */
-static void walk_communication(const timing *t, walk_state *w, uint32_t p)
-{
-    const work_graph *g = t->g;
-    const orr_columns *c = &g->t->columns;
-    const uint8_t type = c->type[g->node[p]];
-    const int64_t bytes = c->comm_size ? c->comm_size[g->node[p]] : 0;
-    bool holds_device = false;
-    w->host += t->software->collective_us * w->speed;
-    if (type != ORR_NODE_COMM_COLL) {
-        if (t->software->waits_for_messages && type == ORR_NODE_COMM_RECV && w->host < w->device)
-            w->host = w->device;
-        return;
-    }
-    if (t->ready && goes_beside(g, p)) {
-        /* Before an exchange the host waits for the token counts copied after the router; work that
-         * it issued since then continues. */
-        w->host = fmax(w->host, w->picked);
-        w->beside = fmax(fmax(w->beside, t->ready[p]), w->host) + communication_us(t, p);
-        make_ready(t, p, w->beside);
-        return;
-    }
-    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
-        /* Nodes are in program order: a child that follows soon blocks the device. */
-        holds_device |= g->child[e] <= p + 4 && g->slot[g->child[e]] == WORK_SLOT_COMP;
-    if (!holds_device || bytes <= 0)
-        return;
-    w->device = fmax(w->device, w->host) + communication_us(t, p);
-    make_ready(t, p, w->device);
 }
 
 /* The prefix of a node's name that identifies the pass of a layer: "mb2.layer17.". */
@@ -330,51 +365,199 @@ static bool takes_tokens(const timing *t, uint32_t p, orr_str *last)
     return !is_same;
 }
 
-/* Through all nodes in program order; ticks NULL: only to find the clock. */
-static void walk(const timing *t, walk_state *w, uint64_t *ticks)
+/* ---- the steps ---- */
+
+static bool add_step(timing *t, uint32_t place, uint32_t index, uint32_t what)
+{
+    if (!orr_grow(&t->steps, &t->step_room, t->step_count + 1))
+        return false;
+    t->steps[t->step_count++] = (walk_step){place, index, what};
+    return true;
+}
+
+static bool add_comm_us(timing *t, uint32_t p)
+{
+    if (!orr_grow(&t->comm_us, &t->comm_room, t->comm_count + 1))
+        return false;
+    t->comm_us[t->comm_count++] = communication_us(t, p);
+    return true;
+}
+
+static bool holds_device(const work_graph *g, uint32_t p)
+{
+    const orr_columns *c = &g->t->columns;
+    if (!c->comm_size || c->comm_size[g->node[p]] <= 0)
+        return false;
+    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
+        /* Nodes are in program order: a child that follows soon blocks the device. */
+        if (g->child[e] <= p + 4 && g->slot[g->child[e]] == WORK_SLOT_COMP)
+            return true;
+    return false;
+}
+
+/* Rough estimate of the device's wait for communication. */
+static bool add_communication(timing *t, uint32_t p)
+{
+    const uint8_t type = t->g->t->columns.type[t->g->node[p]];
+    uint32_t what = STEP_COMM;
+    if (type != ORR_NODE_COMM_COLL)
+        what |= t->software->waits_for_messages && type == ORR_NODE_COMM_RECV ? STEP_MESSAGE : 0;
+    else if (t->ready && goes_beside(t->g, p))
+        what |= STEP_BESIDE;
+    else
+        what |= holds_device(t->g, p) ? STEP_HOLDS : 0;
+    if (what == STEP_COMM && t->software->collective_us == 0)
+        return true; /* costs nobody time */
+    if (what & STEP_HOLDS && t->ready)
+        what |= STEP_READY;
+    const uint32_t index = (uint32_t)t->comm_count;
+    return (!(what & (STEP_BESIDE | STEP_HOLDS)) || add_comm_us(t, p)) &&
+           add_step(t, p, index, what);
+}
+
+static bool add_kernels_of(timing *t, uint32_t p, uint32_t row, orr_str *batch)
+{
+    const orr_software *s = t->software;
+    uint32_t what = t->ready ? STEP_READY : 0;
+    if (s->micro_batch_us > 0 && takes_tokens(t, p, batch))
+        what |= STEP_TOKENS;
+    if (s->block_us > 0 && begins_block(t, p))
+        what |= STEP_BLOCK;
+    if (s->waits_for_experts && t->rows[row].picks_experts)
+        what |= STEP_EXPERTS;
+    t->rows[row].uses++;
+    t->flops += t->rows[row].flops;
+    t->timed++;
+    return add_step(t, p, row, what);
+}
+
+static orr_code find_steps(timing *t, orr_error *err)
 {
     const work_graph *g = t->g;
     orr_str batch = {"", 0};
-    w->device = w->host = w->flops = w->waits = w->beside = w->picked = w->compute = 0;
-    if (t->ready)
-        memset(t->ready, 0, g->count * sizeof *t->ready);
+    size_t last = SIZE_MAX;
     for (uint32_t p = 0; p < g->count; p++) {
-        if (t->row_of[p] == NO_ROW) {
-            if (g->slot[p] == WORK_SLOT_RECV || work_is_comm_slot(g->slot[p]))
-                walk_communication(t, w, p);
+        uint32_t row = NO_ROW;
+        const orr_code code =
+            g->slot[p] == WORK_SLOT_COMP ? row_of_node(t, g->node[p], &row, err) : ORR_OK;
+        if (code)
+            return code;
+        bool ok = true;
+        if (row != NO_ROW) {
+            last = t->step_count;
+            ok = add_kernels_of(t, p, row, &batch);
+        } else if (g->slot[p] == WORK_SLOT_RECV || work_is_comm_slot(g->slot[p])) {
+            ok = add_communication(t, p);
+        }
+        if (!ok)
+            return orr_no_memory(err);
+    }
+    if (last != SIZE_MAX && t->has_grads) /* where a device has its queue */
+        t->steps[last].what |= STEP_LAST;
+    t->now = orr_alloc(t->row_count, sizeof *t->now);
+    return t->now ? ORR_OK : orr_no_memory(err);
+}
+
+/* ---- passes over them ---- */
+
+/* The rare ones. */
+static void walk_communication(const timing *t, walk_state *w, const walk_step *s)
+{
+    if (s->what & STEP_MESSAGE && w->host < w->device)
+        w->host = w->device;
+    if (s->what & STEP_BESIDE) {
+        /* Before an exchange the host waits for the token counts copied after the router; work that
+         * it issued since then continues. */
+        w->host = fmax(w->host, w->picked);
+        w->beside = fmax(fmax(w->beside, t->ready[s->place]), w->host) + t->comm_us[s->index];
+        make_ready(t, s->place, w->beside);
+    }
+    if (s->what & STEP_HOLDS) {
+        w->device = fmax(w->device, w->host) + t->comm_us[s->index];
+        make_ready(t, s->place, w->device);
+    }
+}
+
+static void before_kernels(const timing *t, walk_state *w, const walk_step *s)
+{
+    if (s->what & STEP_TOKENS)
+        w->host = fmax(w->host, w->device) + t->software->micro_batch_us * w->speed;
+    w->host += t->now[s->index].host_us;
+    if (s->what & STEP_LAST)
+        w->host += t->software->step_us * w->speed;
+    if (s->what & STEP_BLOCK)
+        w->host += t->software->block_us * w->speed;
+    if (s->what & STEP_READY)
+        w->device = fmax(w->device, t->ready[s->place]);
+}
+
+static void after_kernels(const timing *t, walk_state *w, const walk_step *s)
+{
+    make_ready(t, s->place, w->device);
+    if (s->what & STEP_EXPERTS) {
+        w->picked = w->device;
+        if (!t->ready)
+            w->host = fmax(w->host, w->device);
+    }
+}
+
+/* Through all steps in program order; ticks NULL: only to find when the device is done. */
+static void walk(const timing *t, walk_state *w, uint64_t *ticks)
+{
+    w->waits = w->beside = w->picked = w->compute = 0;
+    if (t->ready)
+        memset(t->ready, 0, t->g->count * sizeof *t->ready);
+    const double comm_host_us = t->software->collective_us * w->speed;
+    for (size_t i = 0; i < t->row_count; i++) {
+        const kernel_row *r = &t->rows[i];
+        const double host_us = (t->has_grads ? r->host_us : r->alone_us) * w->speed;
+        t->now[i] = (row_now){r->fixed_us + r->clocked_us * w->slow, host_us, host_us * 0.5};
+    }
+    double host = 0, device = 0; /* in registers, where the usual steps need nothing else */
+    for (const walk_step *s = t->steps, *end = s + t->step_count; s < end; s++) {
+        if (s->what & STEP_COMM) {
+            host += comm_host_us;
+            if (s->what == (STEP_COMM | STEP_HOLDS)) {
+                device = (device < host ? host : device) + t->comm_us[s->index];
+            } else if (s->what != STEP_COMM) {
+                w->host = host;
+                w->device = device;
+                walk_communication(t, w, s);
+                host = w->host;
+                device = w->device;
+            }
             continue;
         }
-        const kernel_row *r = &t->rows[t->row_of[p]];
-        const double us = row_us(t, w, t->row_of[p]);
-        const double host_us = (t->has_grads ? r->host_us : r->alone_us) * w->speed;
-        if (t->software->micro_batch_us > 0 && takes_tokens(t, p, &batch))
-            w->host = fmax(w->host, w->device) + t->software->micro_batch_us * w->speed;
-        w->host += host_us;
-        if (p == t->last &&
-            t->has_grads) /* behind the backward pass, where a device has its queue */
-            w->host += t->software->step_us * w->speed;
-        if (t->software->block_us > 0 && begins_block(t, p))
-            w->host += t->software->block_us * w->speed;
-        if (t->ready)
-            w->device = fmax(w->device, t->ready[p]);
+        const row_now *r = &t->now[s->index];
+        if (s->what) {
+            w->host = host;
+            w->device = device;
+            before_kernels(t, w, s);
+            host = w->host;
+            device = w->device;
+        } else {
+            host += r->host_us;
+        }
         /* Kernels of a node are launched one after the other, so the first starts before the host
          * has issued all of them: count half of its work. */
-        const double wait = w->host - host_us * 0.5 - w->device;
-        const double whole = (wait > 0 ? wait : 0) + us;
-        w->device += whole;
-        w->compute += whole;
-        w->waits += wait > 0 ? wait : 0;
-        w->flops += r->flops;
-        make_ready(t, p, w->device);
-        if (t->software->waits_for_experts && r->picks_experts) {
-            w->picked = w->device;
-            if (!t->ready)
-                w->host = fmax(w->host, w->device);
+        const double wait = host - r->half_us - device;
+        const double whole = (wait > 0 ? wait : 0) + r->us;
+        device += whole;
+        if (s->what) {
+            w->host = host;
+            w->device = device;
+            after_kernels(t, w, s);
+            host = w->host;
         }
-        if (ticks)
+        if (ticks) {
+            w->compute += whole;
+            w->waits += wait > 0 ? wait : 0;
             /* Never 0, which would mean the recorded duration. */
-            ticks[p] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
+            ticks[s->place] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
+        }
     }
+    w->host = host;
+    w->device = device;
 }
 
 /* How much longer the step takes if the host is slower by this factor: nothing while the host waits
@@ -391,9 +574,6 @@ static double host_changes(const timing *t, const walk_state *w, double speed)
 static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 {
     chip_errors sum = {.low = 0};
-    for (uint32_t p = 0; p < t->g->count; p++)
-        if (t->row_of[p] != NO_ROW)
-            t->rows[t->row_of[p]].uses++;
     *out = (work_spread){.us = w->device,
                          .host_share = w->compute > 0 ? w->waits / w->compute : 0,
                          .has_experts = t->has_experts};
@@ -433,8 +613,11 @@ static void fill_ticks(const timing *t, uint64_t *ticks)
         const double chip_flops = t->chip->peak_tflops[ORR_TYPE_BF16] * 1e12;
         const double scale = t->peaks ? chip_flops / t->peaks->flops : 1;
         /* TFLOP/s; with the peaks of a system file, of the chip at the same utilisation. */
-        mean = w.device > 0 ? w.flops / w.device * 1e-6 * scale : 0;
+        mean = w.device > 0 ? t->flops / w.device * 1e-6 * scale : 0;
+        const double before = w.slow;
         w.slow = orr_chip_slowdown(t->chip, mean);
+        if (w.slow == before)
+            break; /* further rounds would find the same */
     }
     /* Ranks wait for each other, so the slowest device sets the pace. */
     w.slow *= orr_chip_slowest(t->chip, mean, t->deviations);
@@ -483,20 +666,27 @@ orr_code work_graph_time(work_graph *g,
     if (!t.software)
         t.software = &none;
     t.is_compiled = made_with ? made_with->is_compiled : t.software->is_compiled;
-    t.row_of = orr_alloc(g->count, sizeof *t.row_of);
+    while (t.seen_mask + 1 < g->count && t.seen_mask + 1 < SEEN_MOST)
+        t.seen_mask = t.seen_mask * 2 + 1;
+    t.seen = orr_alloc(t.seen_mask + 1, sizeof *t.seen);
     g->ticks = orr_alloc(g->count, sizeof *g->ticks);
-    orr_code code = t.texts && t.row_of && g->ticks ? find_rows(&t, err) : orr_no_memory(err);
     uint32_t beside = 0;
     while (beside < g->count && !goes_beside(g, beside))
         beside++;
-    if (!code && beside < g->count && !(t.ready = orr_alloc(g->count, sizeof *t.ready)))
-        code = orr_no_memory(err);
+    const bool has_beside = beside < g->count;
+    if (has_beside)
+        t.ready = orr_alloc(g->count, sizeof *t.ready);
+    orr_code code = t.texts && t.seen && g->ticks && (t.ready || !has_beside) ? find_steps(&t, err)
+                                                                              : orr_no_memory(err);
     if (!code)
         fill_ticks(&t, g->ticks);
     *timed += t.timed;
     orr_intern_destroy(t.texts);
     orr_free(t.ready);
-    orr_free(t.row_of);
+    orr_free(t.seen);
+    orr_free(t.steps);
+    orr_free(t.comm_us);
+    orr_free(t.now);
     orr_free(t.rows);
     return code;
 }

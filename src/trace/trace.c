@@ -570,6 +570,39 @@ orr_span orr__trace_body(const orr_trace *t, uint32_t index)
     return record_body(bytes_at(t, t->body_at[index]));
 }
 
+/* Past fields before the attributes whose tags and lengths are single bytes, which nearly all are. */
+static const uint8_t *skip_short_fields(const uint8_t *p, const uint8_t *end)
+{
+    while (end - p >= 2 && p[0] >> 3 < NODE_ATTR) {
+        const uint8_t *next = p + 1;
+        if ((p[0] & 7) == ORR_WIRE_VARINT) {
+            while (*next >= 0x80) /* inside the record, which was checked */
+                next++;
+            next++;
+        } else if ((p[0] & 7) == ORR_WIRE_LEN && p[1] < 0x80) {
+            next += 1 + p[1];
+        } else {
+            break;
+        }
+        p = next;
+    }
+    return p;
+}
+
+orr_span orr__trace_attr_bytes(const orr_trace *t, uint32_t index)
+{
+    const orr_span body = orr__trace_body(t, index);
+    orr_wire w = orr_wire_of(body);
+    orr_field f;
+    w.at = skip_short_fields(w.at, w.end);
+    if (w.at < w.end && *w.at == (NODE_ATTR << 3 | ORR_WIRE_LEN))
+        return (orr_span){w.at, (size_t)(w.end - w.at)};
+    while (orr_wire_next(&w, &f))
+        if (f.number == NODE_ATTR)
+            return (orr_span){f.start, (size_t)(w.end - f.start)};
+    return (orr_span){w.end, 0};
+}
+
 orr_span orr__trace_meta_body(const orr_trace *t)
 {
     return t->has_metadata ? record_body(bytes_at(t, 0)) : (orr_span){(const uint8_t *)"", 0};

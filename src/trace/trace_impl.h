@@ -123,6 +123,9 @@ orr_code orr__trace_create(const char *name, const orr_meta *meta, orr_trace **o
 orr_code orr__trace_expect(orr_trace *t, size_t nodes, size_t bytes, orr_error *err);
 orr_code orr__trace_append_at(orr_trace *t, const orr_draft *d, uint64_t origin, orr_error *err);
 orr_span orr__trace_body(const orr_trace *t, uint32_t index);
+/* From the first attribute to the end of the record: nodes with equal bytes have equal
+ * attributes. */
+orr_span orr__trace_attr_bytes(const orr_trace *t, uint32_t index);
 orr_span orr__trace_meta_body(const orr_trace *t);
 
 /* Formats other than the current .et.  Readers append to an empty trace (orr__trace_append_at with
