@@ -203,13 +203,16 @@ static uint64_t share_of(double cost)
 
 static void count_stolen(run_npu *n)
 {
-    const uint64_t now = clk_now(n->sim->clock);
+    const uint64_t now = clk_now(n->sim->clock), time = now - n->stolen_until;
     const cfg_system *c = &n->sim->system;
+    n->stolen_until = now;
+    /* Mostly: a node begins when another one ends. */
+    if (time == 0 || !(n->collectives_moving || n->messages_moving))
+        return;
     uint64_t share = n->collectives_moving ? share_of(c->overlap_cost) : 0;
     if (n->messages_moving)
         share += n->messages_moving * share_of(c->message_overlap_cost);
-    n->stolen += (now - n->stolen_until) * (share < STOLEN_MOST ? share : STOLEN_MOST);
-    n->stolen_until = now;
+    n->stolen += time * (share < STOLEN_MOST ? share : STOLEN_MOST);
 }
 
 void work_moving(run_npu *n, bool begins)

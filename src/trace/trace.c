@@ -12,6 +12,7 @@
  * all of them through a hash map.  Cost: O(nodes + dependencies), one pass. */
 #include "trace_impl.h"
 
+#include "base/inline.h"
 #include "base/memory/map.h"
 #include "base/short_forms.h"
 
@@ -571,16 +572,18 @@ orr_span orr__trace_body(const orr_trace *t, uint32_t index)
 }
 
 /* Past fields before the attributes whose tags and lengths are single bytes, which nearly all are. */
-static const uint8_t *skip_short_fields(const uint8_t *p, const uint8_t *end)
+static inline const uint8_t *skip_short_fields(const uint8_t *p, const uint8_t *end)
 {
-    while (end - p >= 2 && p[0] >> 3 < NODE_ATTR) {
+    while (end - p >= 2) {
+        const uint8_t tag = p[0];
         const uint8_t *next = p + 1;
-        if ((p[0] & 7) == ORR_WIRE_VARINT) {
-            while (*next >= 0x80) /* inside the record, which was checked */
-                next++;
-            next++;
-        } else if ((p[0] & 7) == ORR_WIRE_LEN && p[1] < 0x80) {
-            next += 1 + p[1];
+        if (tag >> 3 >= NODE_ATTR)
+            break;
+        if ((tag & 7) == ORR_WIRE_VARINT) {
+            while (*next++ >= 0x80) /* ends inside the record, which was checked */
+                ;
+        } else if ((tag & 7) == ORR_WIRE_LEN && *next < 0x80) {
+            next += 1 + *next;
         } else {
             break;
         }
@@ -589,18 +592,25 @@ static const uint8_t *skip_short_fields(const uint8_t *p, const uint8_t *end)
     return p;
 }
 
+/* From the first attribute at or after p, whatever fields come before it. */
+ORR_APART orr_span attrs_after(const uint8_t *p, const uint8_t *end)
+{
+    orr_wire w = {p, end, NULL};
+    orr_field f;
+    while (orr_wire_next(&w, &f))
+        if (f.number == NODE_ATTR)
+            return (orr_span){f.start, (size_t)(end - f.start)};
+    return (orr_span){end, 0};
+}
+
 orr_span orr__trace_attr_bytes(const orr_trace *t, uint32_t index)
 {
     const orr_span body = orr__trace_body(t, index);
-    orr_wire w = orr_wire_of(body);
-    orr_field f;
-    w.at = skip_short_fields(w.at, w.end);
-    if (w.at < w.end && *w.at == (NODE_ATTR << 3 | ORR_WIRE_LEN))
-        return (orr_span){w.at, (size_t)(w.end - w.at)};
-    while (orr_wire_next(&w, &f))
-        if (f.number == NODE_ATTR)
-            return (orr_span){f.start, (size_t)(w.end - f.start)};
-    return (orr_span){w.end, 0};
+    const uint8_t *const end = body.ptr + body.len;
+    const uint8_t *const p = skip_short_fields(body.ptr, end);
+    if (p < end && *p == (NODE_ATTR << 3 | ORR_WIRE_LEN))
+        return (orr_span){p, (size_t)(end - p)};
+    return attrs_after(p, end);
 }
 
 orr_span orr__trace_meta_body(const orr_trace *t)
