@@ -2,11 +2,13 @@
 /* bench_fold.c - whole training steps with folding of equal ranks, on unaware (messages of
  * algorithms) and on fluid (NCCL's collectives), some on aware, and some without folding, for
  * comparison.  Work is messages of all ranks.  Traces are made before the clock starts.  Also runs
- * in which all ranks differ, with one thread and with two.  The last table compares targets and
+ * in which all ranks differ, with one thread and with two, and runs on a machine, from a file, with
+ * compute times of measured kernels and of a roofline.  The last tables compare targets and
  * results.  `bench_fold PART...` measures the rows whose names end with one of the parts. */
 #include "bench_input.h"
 
 #include <orrery/lab/llm.h>
+#include <orrery/lab/machine.h>
 #include <orrery/run.h>
 
 typedef struct job {
@@ -274,6 +276,137 @@ static void measure_both(const char *name, job j)
     measure(own, j);
 }
 
+/* ---- times of measured kernels, and of a roofline ---- */
+
+typedef struct chip_job {
+    const char *what, *rows[2]; /* by a roofline, by kernels */
+    orr_llm_options options;
+    const char *model;
+    char path[300];  /* of the set: reading it is part of the step */
+    bool is_ideal;   /* a roofline */
+    bool has_losses; /* compute is slower during a collective or a message */
+    double messages;
+    orr_ps time;
+} chip_job;
+
+enum { CHIP_RUNS = 21, CHIP_CASES = 4, CHIP_STAGES = 4 };
+
+static void write_set(chip_job *j)
+{
+    orr_error err;
+    orr_model m;
+    orr_set *set;
+    bench_check(orr_model_load(j->model, &m, &err), &err);
+    bench_check(orr_llm_training(&m, &j->options, &set, &err), &err);
+    file_name(j->path, ".orr");
+    bench_check(orr_set_save(set, j->path, NULL, &err), &err);
+    orr_set_close(set);
+}
+
+/* `orrery run SET --machine dgx-h100`, with and without --ideal; that option also drops the losses,
+ * so both have them or neither. */
+static void run_on_machine(chip_job *j)
+{
+    orr_error err;
+    orr_machine m;
+    orr_system system;
+    orr_run *r;
+    const char *const machine = "dgx-h100:128";
+    bench_check(orr_machine_find(machine, &m, &err), &err);
+    bench_check(orr_machine_system(&m, &system, &err), &err);
+    if (!j->has_losses)
+        system.overlap_cost = system.message_overlap_cost = 0;
+    const orr_run_config config = {.size = sizeof config,
+                                   .traces = j->path,
+                                   .machine = machine,
+                                   .own_system = &system,
+                                   .hardware = j->is_ideal ? NULL : m.chip,
+                                   .is_ideal = j->is_ideal,
+                                   .threads = 1};
+    bench_check(orr_run_create(&config, &r, &err), &err);
+    bench_check(orr_run_to_end(r, &err), &err);
+    bench_require(orr_run_ranks_simulated(r) == CHIP_STAGES,
+                  "not one rank per stage was simulated");
+    j->time = orr_run_time(r);
+    j->messages = (double)orr_run_messages(r) / 1e6;
+    orr_run_destroy(r);
+}
+
+static double run_chip_job(void *context)
+{
+    chip_job *j = context;
+    run_on_machine(j);
+    return j->messages;
+}
+
+/* Peaks are a bound, which measured kernels reach by a third at least; nothing else may differ. */
+static void check_chip_job(chip_job j)
+{
+    j.is_ideal = false;
+    run_on_machine(&j);
+    chip_job ideal = j;
+    ideal.is_ideal = true;
+    run_on_machine(&ideal);
+    bench_require(j.messages == ideal.messages, "kernels change the number of messages");
+    bench_require(j.time > ideal.time && j.time < 3 * ideal.time,
+                  "a step by kernels takes less than by peaks, or three times as long");
+}
+
+static void measure_kernels(void)
+{
+    const orr_llm_options large = {
+        .tp = 8, .pp = 4, .dp = 32, .seq = 8192, .batch = 1024, .micro_batch = 1};
+    orr_llm_options small = large, again = large;
+    small.batch = 128;
+    again.recompute = ORR_RECOMPUTE_FULL;
+    const chip_job cases[CHIP_CASES] = {
+        {.what = "70B step, no losses",
+         .rows = {"fold__70b_no_losses_roofline", "fold__70b_no_losses_kernels"},
+         .model = "llama-3-70b",
+         .options = large},
+        {.what = "70B step",
+         .rows = {"fold__70b_machine_roofline", "fold__70b_machine_kernels"},
+         .model = "llama-3-70b",
+         .options = large,
+         .has_losses = true},
+        {.what = "70B step, full recomputation",
+         .rows = {"fold__70b_recompute_roofline", "fold__70b_recompute_kernels"},
+         .model = "llama-3-70b",
+         .options = again,
+         .has_losses = true},
+        {.what = "8B step of the demo",
+         .rows = {"fold__demo_machine_roofline", "fold__demo_machine_kernels"},
+         .model = "llama-3-8b",
+         .options = small,
+         .has_losses = true}};
+    bench_run best[CHIP_CASES][2];
+    bool is_done[CHIP_CASES] = {false};
+    for (size_t i = 0; i < CHIP_CASES; i++) {
+        chip_job j = cases[i];
+        if (!is_wanted(j.rows[0]) && !is_wanted(j.rows[1]))
+            continue;
+        write_set(&j);
+        check_chip_job(j);
+        for (int k = 0; k < 2; k++) {
+            j.is_ideal = k == 0;
+            best[i][k] = bench_apart(&(bench_job){.name = j.rows[k],
+                                                  .unit = "Mmsg",
+                                                  .run = run_chip_job,
+                                                  .context = &j,
+                                                  .input = j.path,
+                                                  .runs = CHIP_RUNS});
+        }
+        is_done[i] = true;
+        unlink(j.path);
+    }
+    printf("\n%-30s %-13s %-10s %-10s %s\n", "1,024 ranks, from the file", "asked", "roofline",
+           "kernels", "more");
+    for (size_t i = 0; i < CHIP_CASES; i++)
+        if (is_done[i])
+            printf("%-30s %-13s %.4f s   %.4f s   %+.1f %%\n", cases[i].what, "at most 10 %",
+                   best[i][0].cpu, best[i][1].cpu, 100 * (best[i][1].cpu / best[i][0].cpu - 1));
+}
+
 int main(int argc, char **argv)
 {
     wanted = argc > 0 ? argv + 1 : argv;
@@ -375,5 +508,6 @@ int main(int argc, char **argv)
     measure_threads("fold__8b_256ranks_skewed", apart);
     print_table();
     print_threads();
+    measure_kernels();
     return 0;
 }

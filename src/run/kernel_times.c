@@ -14,8 +14,8 @@
  * micro-batch, so a node's text is found by its attributes' bytes, undecoded, among those seen
  * before: most nodes cost a hash and a comparison of about 100 bytes.  The passes for clock and
  * errors, up to seven, go over an array of steps from which everything equal in all of them has
- * been worked out: about 20 instructions per node and pass.  So times by kernels add less than a
- * twentieth to a folded step (docs/design/folding.md). */
+ * been worked out: 25 instructions per node and pass.  So times by kernels add less than a tenth to
+ * a folded step (docs/design/folding.md). */
 #include "workload.h"
 
 #include "base/memory/hash.h"
