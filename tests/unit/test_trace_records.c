@@ -3,6 +3,8 @@
  * again. */
 #include "et_make.h"
 
+#include "trace/trace_impl.h"
+
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static orr_attr list_of(const char *name, orr_value_kind kind, const orr_value *items, size_t n)
@@ -510,6 +512,49 @@ TEST(test_trace_records__a_shift_finds_the_id_wherever_it_stands)
         }
 }
 
+/* ---- attributes as bytes ---- */
+
+/* Fields of every wire type before the first attribute, short and long. */
+TEST(test_trace_records__attributes_begin_at_the_first_whatever_precedes_it)
+{
+    static const char attr[] = "\x52\x09\x0a\x05"
+                               "other"
+                               "\x48\x01"
+                               "\x08\x07"; /* an id among them */
+    static char name[300];
+    memset(name, 'n', sizeof name);
+    for (unsigned k = 0; k < 8; k++) {
+        orr_buf body = {0}, b = {0};
+        uint8_t *copy;
+        orr_trace *t;
+        orr_put_uint(&body, NODE_ID, k == 1 ? UINT64_MAX : 5);
+        orr_put_bytes(&body, NODE_NAME, name, k == 2 ? sizeof name : 1);
+        orr_put_uint(&body, NODE_TYPE, ORR_NODE_COMP);
+        if (k == 3)
+            orr_buf_add(&body, "\x63\x52\x00\x64", 4); /* a group, which holds a field 10 */
+        if (k == 4)
+            orr_buf_add(&body, "\x59RRRRRRRR\x5dRRRR", 14); /* of fixed sizes */
+        if (k == 5)
+            orr_put_bytes(&body, 99, "R", 1);
+        const size_t before = body.len;
+        if (k != 6)
+            orr_buf_add(&body, attr, sizeof attr - 1);
+        if (k == 7)
+            orr_buf_add(&body, attr, sizeof attr - 1);
+        put_meta(&b);
+        put_record(&b, body.ptr, body.len);
+        CHECK_OK(parse(&b, NULL, &t, &copy), &err);
+        const orr_span bytes = orr__trace_attr_bytes(t, 0);
+        CHECK_EQ_U(bytes.len, body.len - before);
+        if (bytes.len)
+            CHECK_BYTES(bytes.ptr, body.ptr + before, bytes.len);
+        orr_trace_destroy(t);
+        free(copy);
+        orr_buf_fini(&body);
+        orr_buf_fini(&b);
+    }
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -528,6 +573,7 @@ int main(void)
         RUN(test_trace_records__large_files_are_written_and_read_back),
         RUN(test_trace_records__a_shift_moves_ids_and_dependencies),
         RUN(test_trace_records__a_shift_finds_the_id_wherever_it_stands),
+        RUN(test_trace_records__attributes_begin_at_the_first_whatever_precedes_it),
     };
     return RUN_ALL(tests);
 }
