@@ -11,11 +11,10 @@
  * on all ranks of a class and folding stays exact.
  *
  * Equal texts are timed once.  The nodes of a layer have the same attributes in every layer and
- * micro-batch, so a node's text is found by its attributes' bytes, undecoded, among those seen
- * before: most nodes cost a hash and a comparison of about 100 bytes.  The passes for clock and
- * errors, up to seven, go over an array of steps from which everything equal in all of them has
- * been worked out: 25 instructions per node and pass.  So times by kernels add less than a tenth to
- * a folded step (docs/design/folding.md). */
+ * micro-batch, and in the same order, so a node's text is found by its attributes' bytes, undecoded:
+ * most nodes cost one comparison of about 100 bytes.  The passes for clock and errors, up to seven,
+ * go over an array of steps, which holds what is equal in all of them: 25 instructions per node and
+ * pass.  So times by kernels add less than a tenth to a folded step (docs/design/folding.md). */
 #include "workload.h"
 
 #include "base/memory/hash.h"
@@ -57,7 +56,7 @@ typedef struct kernel_row {
 
 /* What a step is; 0: kernels and nothing else to think of. */
 enum {
-    STEP_COMM = 1,     /* the rest of it is in the next four */
+    STEP_COMM = 1,     /* with the next three, or none of them */
     STEP_MESSAGE = 2,  /* a receive for which the host waits */
     STEP_BESIDE = 4,   /* beside another pass */
     STEP_HOLDS = 8,    /* the device waits for it */
