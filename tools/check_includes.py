@@ -57,8 +57,8 @@ def resolve(path, name):
     return None
 
 
-# Read by every network: the links it runs on.
-SHARED = {("network", "topology")}
+# Read by every network: the links it runs on.  Files directly in network/ are what several models share.
+SHARED = {("network",), ("network", "topology")}
 # Folders of a model that are below its other folders: an engine knows neither its files nor its observers.
 LOWER = {("network", "packet", "engine"): {("network", "packet", "files"), ("network", "packet", "watch")}}
 

@@ -13,8 +13,9 @@
 #include "search_impl.h"
 
 #include "base/memory/map.h"
-#include "models/network/net_table.h"
-#include "run/joint.h"
+#include "models/collective/nccl/nccl_model.h"
+#include "models/network/product.h"
+#include "run/workload.h"
 #include "sources/llm/llm_tape.h"
 
 enum { BOUND_LINES = 3, BOUND_KINDS = 16, BOUND_SHAPES = 8 };

@@ -972,7 +972,7 @@ static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
  * counts. */
 static void find_ports(struct search_bounds *b)
 {
-    const uint32_t per_node = joint_ranks_per_node(&b->dims);
+    const uint32_t per_node = nccl_ranks_per_node(&b->dims);
     for (uint32_t k = 0; k < b->dims.dims; k++)
         if (b->dims.shape[k] != ORR_NET_SWITCH)
             return;

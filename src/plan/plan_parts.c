@@ -45,7 +45,7 @@ static bool find_shapes(const orr_plan_search *s,
             return false;
         }
         if (!b->is_torus)
-            joint_shape_of(&b->dims, members, degree, &h);
+            nccl_shape_of(&b->dims, members, degree, &h);
         while (i < out->count && memcmp(&out->list[i], &h, sizeof h) != 0)
             i++;
         if (i < out->count)
@@ -93,7 +93,7 @@ double bound_collective_ns(const struct search_bounds *b,
 double bound_message_ns(const struct search_bounds *b, uint32_t stride, uint64_t bytes)
 {
     double rate = 0;
-    const uint32_t per_node = joint_ranks_per_node(&b->dims);
+    const uint32_t per_node = nccl_ranks_per_node(&b->dims);
     for (uint32_t k = stride >= per_node && b->dims.dims > 1 ? 1 : 0; k < b->dims.dims; k++) {
         const double links = b->dims.shape[k] == ORR_NET_FULLY_CONNECTED ? b->dims.npus[k] : 2;
         const double own =

@@ -80,27 +80,12 @@ struct joint {
 
 static void price_message(void *joint, const orr_message *m, double *latency, double *most);
 
-/* A single dimension is the network between hosts if it is slower than any links inside hosts ever
- * were. */
-enum { SLOWEST_INSIDE = 100 };
-
-/* Ranks of a host: those along the innermost dimension. */
-uint32_t joint_ranks_per_node(const orr_net_config *c)
-{
-    /* With several dimensions the innermost one is the inside of hosts (docs/design/fluid.md). */
-    if (c->dims > 1)
-        return c->npus[0];
-    if (c->ranks_per_node) /* set by a machine */
-        return c->ranks_per_node;
-    return net_link_speed(c->bandwidth[0]) >= SLOWEST_INSIDE ? c->npus[0] : 1;
-}
-
 static uint32_t ranks_per_node(const orr_sim *s)
 {
     const orr__topology *t = s->topology;
     if (s->dims == 1 && t)
         return t->gpus_per_server ? t->gpus_per_server : 1;
-    return joint_ranks_per_node(&s->net_config);
+    return nccl_ranks_per_node(&s->net_config);
 }
 
 /* ---- life cycle ---- */
@@ -145,61 +130,9 @@ void joint_destroy(struct joint *j)
 
 /* ---- placement of a group ---- */
 
-/* What one rank can send along a dimension, to all its neighbours at once; bytes per ns.  used: at
- * how many places of it the group has members. */
-static double dim_rate(const orr_net_config *c, uint32_t k, uint32_t used)
-{
-    /* Links of a mesh to ranks outside the group are of no use to it. */
-    const uint32_t n = c->shape[k] == ORR_NET_FULLY_CONNECTED ? used : c->npus[k];
-    return net_link_speed(c->bandwidth[k]) * net_rank_links(c->shape[k], n);
-}
-
-static double dim_latency(const orr_net_config *c, uint32_t k)
-{
-    /* Through a switch: a link up and a link down. */
-    return c->latency_ns[k] * (c->shape[k] == ORR_NET_SWITCH ? 2 : 1);
-}
-
-static uint32_t stride_of(const orr_net_config *c, uint32_t k)
-{
-    uint32_t stride = 1;
-    for (uint32_t i = 0; i < k; i++)
-        stride *= c->npus[i];
-    return stride;
-}
-
-static bool differ_along(const orr_net_config *c,
-                         const uint32_t *members,
-                         uint32_t count,
-                         uint32_t k)
-{
-    const uint32_t stride = stride_of(c, k), n = c->npus[k], first = members[0] / stride % n;
-    for (uint32_t i = 1; i < count; i++)
-        if (members[i] / stride % n != first)
-            return true;
-    return false;
-}
-
-/* At how many places of a dimension there are members. */
-static uint32_t places_along(const orr_net_config *c,
-                             const uint32_t *members,
-                             uint32_t count,
-                             uint32_t k)
-{
-    const uint32_t stride = stride_of(c, k), n = c->npus[k];
-    uint32_t places = 0;
-    for (uint32_t at = 0; at < n; at++) {
-        uint32_t i = 0;
-        while (i < count && members[i] / stride % n != at)
-            i++;
-        places += i < count;
-    }
-    return places;
-}
-
 static bool differ_in(const orr_sim *s, const joint_group *g, uint32_t k)
 {
-    return differ_along(&s->net_config, g->members, g->count, k);
+    return nccl_differ_along(&s->net_config, g->members, g->count, k);
 }
 
 /* Rate and latency of a route from one member to another: the slowest resource on it decides,
@@ -217,20 +150,6 @@ static orr_code measure_route(
         *rate = own < *rate ? own : *rate;
     }
     return code;
-}
-
-static void count_nodes(const uint32_t *members, uint32_t count, uint32_t per, nccl_shape *h)
-{
-    h->ranks = count;
-    h->least_per_node = count;
-    /* Members ascend and hosts are blocks of ranks, so those of a host are contiguous. */
-    for (uint32_t i = 0, end; i < count; i = end) {
-        for (end = i; end < count && members[end] / per == members[i] / per;)
-            end++;
-        h->nodes++;
-        h->most_per_node = end - i > h->most_per_node ? end - i : h->most_per_node;
-        h->least_per_node = end - i < h->least_per_node ? end - i : h->least_per_node;
-    }
 }
 
 static orr_code shape_by_links(joint_group *g, orr_error *err)
@@ -251,35 +170,6 @@ static orr_code shape_by_links(joint_group *g, orr_error *err)
     return code;
 }
 
-static void shape_by_dims(const orr_net_config *c,
-                          uint32_t per_node,
-                          const uint32_t *members,
-                          uint32_t count,
-                          nccl_shape *h)
-{
-    if (per_node > 1) {
-        h->up_GBps = dim_rate(c, 0, h->most_per_node);
-        h->up_latency_ns = dim_latency(c, 0);
-    }
-    for (uint32_t k = per_node > 1 ? 1 : 0; k < c->dims; k++)
-        if (h->nodes > 1 && differ_along(c, members, count, k)) {
-            const bool all_linked = c->shape[k] == ORR_NET_FULLY_CONNECTED;
-            const double own =
-                dim_rate(c, k, all_linked ? places_along(c, members, count, k) : c->npus[k]);
-            /* Latencies add up along the dimensions that are crossed; of rates the least one
-             * counts. */
-            h->out_GBps = h->out_GBps == 0 || own < h->out_GBps ? own : h->out_GBps;
-            h->out_latency_ns += dim_latency(c, k);
-        }
-}
-
-void joint_shape_of(const orr_net_config *c, const uint32_t *members, uint32_t count, nccl_shape *h)
-{
-    const uint32_t per_node = joint_ranks_per_node(c);
-    count_nodes(members, count, per_node, h);
-    shape_by_dims(c, per_node, members, count, h);
-}
-
 static orr_code find_shape(joint_group *g, orr_error *err)
 {
     struct joint *j = g->j;
@@ -287,14 +177,14 @@ static orr_code find_shape(joint_group *g, orr_error *err)
         return torus_shape_of(&j->s->net_config, g->members, g->count, &g->shape.torus)
                    ? ORR_OK
                    : orr_no_memory(err);
-    count_nodes(g->members, g->count, j->per_node, &g->shape);
+    nccl_count_nodes(g->members, g->count, j->per_node, &g->shape);
     g->shape.generation = (nccl_generation)j->s->opt.nccl_generation;
     g->shape.table = j->s->opt.nccl_table;
     g->shape.up_reduces = j->s->opt.up_reduces;
     g->shape.out_reduces = j->s->opt.out_reduces;
     if (j->s->topology)
         return shape_by_links(g, err);
-    shape_by_dims(&j->s->net_config, j->per_node, g->members, g->count, &g->shape);
+    nccl_shape_by_dims(&j->s->net_config, j->per_node, g->members, g->count, &g->shape);
     return ORR_OK;
 }
 
@@ -616,7 +506,7 @@ static orr_code add_axis(
 static orr_code add_outside(joint_group *g, uint32_t k, double share, orr_error *err)
 {
     const orr_net_config *c = &g->j->s->net_config;
-    const uint32_t stride = stride_of(c, k), n = c->npus[k];
+    const uint32_t stride = net_stride_of(c, k), n = c->npus[k];
     orr_code code = ORR_OK;
     for (uint32_t i = 0; i < g->count && share > 0 && !code; i++) {
         const uint32_t rank = g->members[i], at = rank / stride % n;

@@ -7,7 +7,6 @@
 #ifndef ORR_RUN_JOINT_H
 #define ORR_RUN_JOINT_H
 
-#include "models/collective/nccl/nccl_model.h"
 #include "run_state.h"
 
 orr_code joint_create(orr_sim *s, orr_error *err); /* orr_sim.joint; NULL if not needed */
@@ -20,14 +19,6 @@ void joint_collective(run_npu *n,
                       const cfg_group *group,
                       uint32_t mask,
                       uint64_t size);
-
-/* Placement of ranks (ascending) on a network of dimensions, as input of the NCCL model: counts,
- * rates and latencies; the caller fills in the rest.  *h must be zeroed. */
-uint32_t joint_ranks_per_node(const orr_net_config *c);
-void joint_shape_of(const orr_net_config *c,
-                    const uint32_t *members,
-                    uint32_t count,
-                    nccl_shape *h);
 
 /* Adds the load of a collective of these ranks on links, for so many bytes inside and between
  * hosts, to the parts of the network's paths. */

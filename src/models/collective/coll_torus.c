@@ -17,6 +17,7 @@
 #include "base/memory/map.h"
 #include "base/memory/memory.h"
 #include "models/collective/nccl/nccl_model.h"
+#include "models/network/product.h"
 
 #include <math.h>
 #include <string.h>
@@ -37,20 +38,6 @@ typedef struct places {
     bool is_closed;
 } places;
 
-static uint32_t stride_of(const orr_net_config *c, uint32_t k)
-{
-    uint32_t stride = 1;
-    for (uint32_t i = 0; i < k; i++)
-        stride *= c->npus[i];
-    return stride;
-}
-
-/* Of a link and direction, bytes per ns; the configuration has GiB/s. */
-static double link_rate(const orr_net_config *c, uint32_t k)
-{
-    return c->bandwidth[k] * (double)(1 << 30) / 1e9;
-}
-
 static double hop_latency(const orr_net_config *c, uint32_t k)
 {
     /* Through a switch: a link up and a link down. */
@@ -66,7 +53,7 @@ static bool has_wraparound(const orr_net_config *c, uint32_t k)
 static bool find_places(
     const orr_net_config *c, uint32_t k, const uint32_t *members, uint32_t count, places *out)
 {
-    const uint32_t n = c->npus[k], stride = stride_of(c, k);
+    const uint32_t n = c->npus[k], stride = net_stride_of(c, k);
     uint64_t *seen = orr_alloc(n / 64 + 1, sizeof *seen);
     uint32_t before = UINT32_MAX, step = 0;
     *out = (places){.is_even = true, .hops = 1};
@@ -98,7 +85,7 @@ static bool find_places(
 uint32_t torus_step(
     const orr_net_config *c, uint32_t k, uint32_t hops, uint32_t rank, bool is_forward)
 {
-    const uint32_t n = c->npus[k], stride = stride_of(c, k), at = rank / stride % n;
+    const uint32_t n = c->npus[k], stride = net_stride_of(c, k), at = rank / stride % n;
     const bool wraps = has_wraparound(c, k), ends = is_forward ? at + hops >= n : at < hops;
     if (ends && !wraps)
         return UINT32_MAX;
@@ -118,7 +105,7 @@ static bool cross(const orr_net_config *c,
 {
     double ns = 0;
     for (uint32_t k = 0, at = from; k < c->dims; k++) {
-        const uint32_t n = c->npus[k], stride = stride_of(c, k);
+        const uint32_t n = c->npus[k], stride = net_stride_of(c, k);
         const uint32_t here = at / stride % n, end = to / stride % n;
         const bool is_ring = c->shape[k] == ORR_NET_RING;
         const uint32_t way = (end + n - here) % n;
@@ -130,7 +117,7 @@ static bool cross(const orr_net_config *c,
             const uint32_t count = orr_map_find(crossings, link, 0) + 1;
             if (!orr_map_put(crossings, link, count, NULL))
                 return false;
-            const double cost = count / link_rate(c, k);
+            const double cost = count / net_link_speed(c->bandwidth[k]);
             *most = cost > *most ? cost : *most;
             ns += hop_latency(c, k);
             at = is_ring ? torus_step(c, k, 1, at, is_cw) : at - here * stride + end * stride;
@@ -191,7 +178,7 @@ bool torus_shape_of(const orr_net_config *c,
             continue;
         if (c->shape[k] != ORR_NET_RING) {
             const double links = c->shape[k] == ORR_NET_SWITCH ? 1 : at.count - 1;
-            const double rate = link_rate(c, k) * links;
+            const double rate = net_link_speed(c->bandwidth[k]) * links;
             out->out_rate = out->nodes == 1 || rate < out->out_rate ? rate : out->out_rate;
             out->out_latency_ns += hop_latency(c, k);
             out->nodes *= at.count;
@@ -203,7 +190,7 @@ bool torus_shape_of(const orr_net_config *c,
         a->count = at.count;
         a->hops = at.hops;
         a->is_closed = at.is_closed;
-        a->rate = link_rate(c, k);
+        a->rate = net_link_speed(c->bandwidth[k]);
         a->latency_ns = c->latency_ns[k];
     }
     /* As many members as places: every combination of places has one. */

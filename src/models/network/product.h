@@ -33,6 +33,15 @@ static inline uint32_t net_rank_links(orr_net_shape shape, uint32_t n)
     return links < most ? links : most;
 }
 
+/* Of two ranks that are neighbours in dimension k: the difference of their numbers. */
+static inline uint32_t net_stride_of(const orr_net_config *c, uint32_t k)
+{
+    uint32_t stride = 1;
+    for (uint32_t i = 0; i < k; i++)
+        stride *= c->npus[i];
+    return stride;
+}
+
 void net_product_init(net_product *p, const orr_net_config *cfg);
 
 static inline uint32_t net_product_coordinate(const net_product *p, uint32_t k, uint32_t rank)

@@ -104,6 +104,28 @@ bool nccl_send_cost_of(const nccl_shape *shape,
                        const nccl_forced *forced,
                        nccl_cost *out);
 
+/* ---- placement of a group (nccl_shape.c) ----
+ *
+ * members: ascending.  Counts, rates and latencies; the caller fills in the rest of the shape.  *h
+ * must be zeroed. */
+void nccl_shape_of(const orr_net_config *c, const uint32_t *members, uint32_t count, nccl_shape *h);
+/* Its two halves, where hosts are not those of the dimensions. */
+void nccl_count_nodes(const uint32_t *members, uint32_t count, uint32_t per_node, nccl_shape *h);
+void nccl_shape_by_dims(const orr_net_config *c,
+                        uint32_t per_node,
+                        const uint32_t *members,
+                        uint32_t count,
+                        nccl_shape *h);
+/* Ranks of a host: those along the innermost dimension. */
+uint32_t nccl_ranks_per_node(const orr_net_config *c);
+/* Do the members differ in dimension k? */
+bool nccl_differ_along(const orr_net_config *c,
+                       const uint32_t *members,
+                       uint32_t count,
+                       uint32_t k);
+
+/* ---- names ---- */
+
 /* The table named by the machine's key `collectives`, to be freed; NULL: none. */
 orr_code nccl_custom_open(const char *collectives, struct nccl_custom **out, orr_error *err);
 
