@@ -186,7 +186,7 @@ static orr_code read_device(const cli_context *c,
     if (cli_given(c, "link-rate")) { /* applies to all ranks, in any node */
         o->node_ranks = 0;
         o->is_mesh = false;
-        o->torus.dims = 0;
+        o->machine.size = 0;
     }
     if (!code)
         code = read_rate(c, "transfer-rate", &o->transfer_rate, err);

@@ -16,8 +16,9 @@
  *
  * Arrivals and completions depend on the duration of iterations.  That is estimated: each operation
  * takes the time of its kernels on `chip`, or without a chip the longer of its work at `peak` and
- * its bytes at `memory_rate`; each collective takes the time to send a rank's ring traffic at
- * `link_rate`; nothing overlaps.  The estimate decides the batches and appears in the report;
+ * its bytes at `memory_rate`; each collective takes its time on `machine`, or without one the time
+ * to send a rank's ring traffic at `link_rate`; nothing overlaps, but the ring of context-parallel
+ * ranks on a machine.  The estimate decides the batches and appears in the report;
  * traces contain no times except arrivals: the simulation determines the rest.
  *
  * With `decode` ranks of their own (disaggregation), `ranks` prefill, then a sequence's KV cache is
@@ -85,8 +86,10 @@ typedef struct orr_serve_options {
      * in one node. */
     uint32_t node_ranks;
     orr_Bps node_rate;
-    bool is_mesh;          /* link_rate is of links to all others of a node, one each */
-    orr_net_config torus;  /* of a machine whose links are one; dims 0: none */
+    bool is_mesh; /* link_rate is of links to all others of a node, one each */
+    /* Collectives and messages take the time that they take on it in a run, instead of these rates;
+     * size 0: none. */
+    orr_machine machine;
     orr_Bps transfer_rate; /* of caches that move between ranks; 0: 50 GB/s */
     uint64_t device_bytes; /* memory of a device; 0: 80 GB */
     uint64_t kv_bytes;     /* of it for KV caches; 0: nine tenths minus weights */
@@ -103,7 +106,7 @@ ORR_API orr_code orr_serve_complete(const orr_model *m,
                                     orr_serve_options *opt,
                                     orr_error *err) ORR_MUST_CHECK;
 ORR_API uint32_t orr_serve_rank_count(const orr_serve_options *opt);
-/* Rates, nodes and memory of a machine that has these ranks (orr_machine_for); not its compute.  What
+/* Network and memory of a machine that has these ranks (orr_machine_for); not its compute.  What
  * the machine does not have stays as it is. */
 ORR_API void orr_serve_on(orr_serve_options *opt, const orr_machine *m);
 

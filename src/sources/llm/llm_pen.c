@@ -7,9 +7,8 @@
 #include "llm_impl.h"
 
 #include "base/memory/memory.h"
-#include "models/collective/nccl/nccl_model.h"
+#include "serve_impl.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -115,14 +114,16 @@ static uint64_t add_time(llm_meter *t, uint64_t ps)
 
 static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t bytes)
 {
+    t->time = t->time < t->ring_until ? t->ring_until : t->time;
     if (t->pending) {
-        const uint64_t ps = t->pending;
+        t->computed = t->pending;
         t->pending = 0;
-        return add_time(t, ps);
+        return add_time(t, t->computed);
     }
     const uint64_t by_work = ps_of(operations, t->peak);
     const uint64_t by_memory = ps_of(bytes, t->memory_rate);
-    return add_time(t, by_work > by_memory ? by_work : by_memory);
+    t->computed = by_work > by_memory ? by_work : by_memory;
+    return add_time(t, t->computed);
 }
 
 /* Ranks of a group of n that are in one node, where its ranks are so far apart. */
@@ -141,51 +142,20 @@ static uint64_t near_rate(const llm_meter *t, uint32_t near)
     return rate ? rate : 1;
 }
 
-/* As a run does: on the axes that ranks so far apart span.  False: no memory, or ranks that the
- * machine does not have. */
-static bool collect_on_torus(const llm_meter *t,
-                             orr_collective kind,
-                             uint64_t bytes,
-                             uint32_t n,
-                             uint32_t stride,
-                             uint64_t *ps)
-{
-    uint64_t ranks = 1;
-    torus_shape shape;
-    nccl_cost cost;
-    for (uint32_t k = 0; k < t->torus->dims; k++)
-        ranks *= t->torus->npus[k];
-    if ((uint64_t)(n - 1) * stride >= ranks)
-        return false;
-    uint32_t *members = orr_alloc(n, sizeof *members);
-    for (uint32_t i = 0; members && i < n; i++)
-        members[i] = i * stride;
-    if (kind == ORR_COLL_ALL_GATHER)
-        bytes = bytes > UINT64_MAX / n ? UINT64_MAX : bytes * n;
-    const bool ok = members && torus_shape_of(t->torus, members, n, &shape) &&
-                    torus_cost_of(&shape, kind, bytes, &cost);
-    orr_free(members);
-    if (ok)
-        *ps = cost.time_ns < (double)(INT64_MAX / 1000) ? (uint64_t)llround(cost.time_ns * 1000)
-                                                        : INT64_MAX;
-    return ok;
-}
-
 /* Of n ranks in a ring: an all-reduce goes round twice, all others once, and a rank keeps its own
  * part.  An all-gather is given by what one rank has, the others by what all have.  Between nodes a
  * ring uses the NICs of all its ranks there; of an all-to-all each rank sends what is for other
  * nodes through its own. */
 enum { COLLECTIVE_PS = 8000000 }; /* a small all-reduce of a serving program within a node */
 static uint64_t measure_collect(
-    llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n, uint32_t stride)
+    llm_meter *t, orr_collective kind, uint64_t bytes, uint32_t n, uint32_t stride, uint32_t shape)
 {
-    uint64_t on_torus;
-    if (t->torus && t->torus->dims && n > 1 &&
-        collect_on_torus(t, kind, bytes, n, stride, &on_torus))
-        return add_time(t, on_torus);
+    llm_moved moved;
+    t->host_us += t->collective_us;
+    if (llm_network_time(t->network, shape, kind, bytes, &moved))
+        return add_time(t, moved.ps);
     const uint32_t near = ranks_near(t, n, stride);
     const uint64_t start = t->chip ? COLLECTIVE_PS : 0;
-    t->host_us += t->collective_us;
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
     const unsigned __int128 sent = kind == ORR_COLL_ALL_GATHER   ? round
                                    : kind == ORR_COLL_ALL_REDUCE ? 2 * round / n
@@ -203,12 +173,34 @@ static uint64_t measure_collect(
     return add_time(t, ps_of(sent, rate) + start);
 }
 
+/* A block of a ring: written behind the attention to the block before, beside which it goes.  Where
+ * only some ranks send to other nodes, their next block is there before the last one has arrived. */
+static void go_beside(llm_meter *t, uint64_t bytes, const llm_moved *far)
+{
+    const uint64_t since = t->time - (t->computed < t->time ? t->computed : t->time);
+    llm_moved near;
+    uint64_t ps = far->ps;
+    if (t->ring_until && t->ring_until >= since &&
+        llm_network_time(t->network, t->shapes[LLM_PEER_CP_PREVIOUS], LLM_MESSAGE, bytes, &near)) {
+        const uint64_t leaves = far->ps - (far->latency < far->ps ? far->latency : far->ps);
+        ps = near.ps > leaves ? near.ps : leaves;
+    }
+    t->ring_until = llm_later(t->ring_until > since ? t->ring_until : since, ps);
+}
+
 /* A message to the next of n ranks: the one that leaves a node is the slowest. */
-static uint64_t measure_send(llm_meter *t, uint64_t bytes, uint32_t n, uint32_t stride)
+static uint64_t measure_send(
+    llm_meter *t, uint64_t bytes, uint32_t n, uint32_t stride, uint32_t shape, bool is_ring)
 {
     const bool is_near = ranks_near(t, n, stride) == n;
-    if (is_near && t->torus && t->torus->dims) /* one link */
-        return add_time(t, ps_of(bytes, (uint64_t)(t->torus->bandwidth[0] * (1 << 30))));
+    llm_moved moved;
+    t->host_us += t->collective_us;
+    if (llm_network_time(t->network, shape, LLM_MESSAGE, bytes, &moved)) {
+        if (!is_ring)
+            return add_time(t, moved.ps);
+        go_beside(t, bytes, &moved);
+        return 1;
+    }
     return add_time(t, ps_of(bytes, is_near ? near_rate(t, 2) : t->node_rate));
 }
 
@@ -298,7 +290,7 @@ uint64_t llm_put_collect(llm_pen *p,
         return after.count ? after.ids[after.count - 1] : 0;
     if (p->meter)
         return measure_collect(p->meter, kind, bytes, p->g->layout.degree[axis],
-                               axis == LLM_AXIS_CP ? p->g->layout.tp : 1);
+                               axis == LLM_AXIS_CP ? p->g->layout.tp : 1, p->meter->shapes[axis]);
     llm_stream stream = stream_of_axis(axis);
     if (p->is_beside && stream == LLM_ON_EP)
         stream = LLM_ON_EP_BESIDE;
@@ -338,8 +330,10 @@ uint64_t llm_put_send(
 {
     if (p->meter) {
         const llm_layout *l = &p->g->layout;
-        return to == LLM_PEER_CP_NEXT ? measure_send(p->meter, bytes, l->cp, l->tp)
-                                      : measure_send(p->meter, bytes, l->pp, l->tp * l->cp * l->dp);
+        const uint32_t shape = p->meter->shapes[to];
+        return to == LLM_PEER_CP_NEXT
+                   ? measure_send(p->meter, bytes, l->cp, l->tp, shape, true)
+                   : measure_send(p->meter, bytes, l->pp, l->tp * l->cp * l->dp, shape, false);
     }
     if (p->tape)
         return llm_tape_message(p->tape, true, bytes, stream_of_peer(to), after);
@@ -351,8 +345,10 @@ uint64_t llm_put_send(
 uint64_t llm_put_receive(
     llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer from, llm_deps after)
 {
-    if (p->meter)
-        return 1; /* the sender accounts for the time */
+    if (p->meter) {
+        p->meter->host_us += p->meter->collective_us;
+        return 1; /* the sender accounts for the rest of the time */
+    }
     if (p->tape)
         return llm_tape_message(p->tape, false, bytes, stream_of_peer(from), after);
     begin(p, ORR_NODE_COMM_RECV, name, after);

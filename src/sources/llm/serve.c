@@ -312,6 +312,7 @@ typedef struct server {
     unsigned pool_count;
     llm_schedule schedules[POOLS];
     patterns moves[POOLS];
+    llm_network *network; /* of the machine; NULL: rates */
     orr_set *set;
     orr_serve_report report;
     orr_error *err;
@@ -342,7 +343,7 @@ static orr_code open_pools(server *v)
 {
     uint32_t first_rank = 0;
     uint64_t group = 1;
-    orr_code code = ORR_OK;
+    orr_code code = llm_network_open(&v->opt.machine, &v->network, v->err);
     v->pool_count = serve_is_split(&v->opt) ? POOLS : 1;
     for (unsigned i = 0; i < v->pool_count && !code; i++) {
         llm_pool *p = &v->pools[i];
@@ -353,8 +354,10 @@ static orr_code open_pools(server *v)
             group = llm_layout_init_serving(&p->g.layout, &p->g.opt, first_rank, group);
         first_rank += p->report.ranks;
     }
-    for (unsigned i = 0; i < v->pool_count; i++)
+    for (unsigned i = 0; i < v->pool_count && !code; i++) {
         v->pools[i].deviations = orr_highest_of(first_rank);
+        llm_pool_place(&v->pools[i], v->network);
+    }
     return code;
 }
 
@@ -687,6 +690,7 @@ static void close_server(server *v)
         llm_schedule_fini(&v->schedules[i]);
         llm_pool_fini(&v->pools[i]);
     }
+    llm_network_close(v->network);
     orr_set_close(v->set);
 }
 

@@ -2,6 +2,7 @@
 /* serve_impl.h - additions of serving to llm_impl.h.
  *
  * serve_options.c    options completed and checked against the model
+ * llm_network.c      times of collectives and messages on a machine, for the estimate
  * serve_requests.c   request lists: CSV, JSON lines, vLLM's benchmark
  * serve_schedule.c   pools of ranks: sizes, memory, time of an iteration; continuous batching;
  * equal replicas; who sends which part of a KV cache to whom
@@ -44,6 +45,25 @@ struct llm_pass {
     llm_sight sight[LLM_SIGHTS];
 };
 
+/* ---- times on a machine (llm_network.c) ---- */
+
+#define LLM_NO_SHAPE UINT32_MAX
+enum { LLM_MESSAGE = ORR_COLL_COUNT }; /* to the other rank of two; else an orr_collective */
+
+typedef struct llm_moved {
+    uint64_t ps, latency; /* latency: of that, after the last byte has left */
+} llm_moved;
+
+/* *out is NULL if the machine has no model of collectives. */
+orr_code llm_network_open(const orr_machine *m, llm_network **out, orr_error *err);
+void llm_network_close(llm_network *w); /* NULL is fine */
+/* The number of the placement of the ranks first, first + stride, ...  LLM_NO_SHAPE: out of memory,
+ * a single rank, or ranks that the machine does not have. */
+uint32_t llm_network_place(llm_network *w, uint64_t first, uint32_t count, uint64_t stride);
+/* bytes: as a node has them.  false: not known. */
+bool llm_network_time(
+    llm_network *w, uint32_t shape, uint32_t kind, uint64_t bytes, llm_moved *out);
+
 /* ---- bounds ---- */
 
 #define LLM_MOST_TOKENS (UINT64_C(1) << 24)       /* of a prompt, of an output */
@@ -64,6 +84,7 @@ typedef struct llm_stage {
     uint64_t count[LLM_LAYER_KINDS];   /* so many of a kind */
     uint64_t example[LLM_LAYER_KINDS]; /* one of them */
     uint64_t weight_bytes, kv_room;
+    uint32_t shapes[LLM_SLOTS]; /* placement of its groups and peers (llm_network_place) */
 } llm_stage;
 
 /* What a pool's ranks do. */
@@ -84,11 +105,14 @@ typedef struct llm_pool {
     uint64_t block_bytes;         /* of a cache block, in one layer */
     uint64_t state_bytes;         /* of the state of a sequence, in one layer */
     orr_serve_pool report;
-    llm_meter refused; /* is_impossible: names a kernel that the chip cannot run */
+    llm_network *network; /* of the machine; NULL: none */
+    llm_meter refused;    /* is_impossible: names a kernel that the chip cannot run */
 } llm_pool;
 
 orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err);
 void llm_pool_fini(llm_pool *p);
+/* On this network, once its ranks have their numbers. */
+void llm_pool_place(llm_pool *p, llm_network *network);
 
 /* Blocks of a cache of so many tokens on a rank, per kind of layer; a state counts as one. */
 void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SIGHTS]);

@@ -68,6 +68,7 @@ void orr_serve_on(orr_serve_options *o, const orr_machine *m)
     const orr_Bps up = (orr_Bps)(m->up == ORR_MACHINE_UP_NONE ? 0 : m->up_GBps * 1e9);
     const orr_Bps out = (orr_Bps)(orr_machine_out_GBps(m) * 1e9);
     const bool has_nodes = up && out && m->nodes > 1;
+    orr_net_config dims;
     orr_error err;
     if (up || out)
         o->link_rate = up ? up : out;
@@ -78,10 +79,10 @@ void orr_serve_on(orr_serve_options *o, const orr_machine *m)
     if (up || out)
         o->transfer_rate = has_nodes || !up ? out : up;
     o->device_bytes = m->memory;
-    o->torus = (orr_net_config){.size = sizeof o->torus};
-    if (strcmp(m->collectives, "torus") == 0 && !orr_machine_dims(m, &o->torus, &err) && !has_nodes)
+    o->machine = *m;
+    if (strcmp(m->collectives, "torus") == 0 && !orr_machine_dims(m, &dims, &err) && !has_nodes)
         /* A message takes one link. */
-        o->transfer_rate = (orr_Bps)(o->torus.bandwidth[0] * (1 << 30));
+        o->transfer_rate = (orr_Bps)(dims.bandwidth[0] * (1 << 30));
 }
 
 /* ---- what cannot be ---- */

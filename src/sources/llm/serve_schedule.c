@@ -341,6 +341,40 @@ void llm_pool_fini(llm_pool *p)
     orr_free(p->stages);
 }
 
+/* Two neighbours in a ring of context-parallel ranks, on two nodes or on one; LLM_NO_SHAPE: there
+ * are none. */
+static uint32_t place_ring(const llm_pool *p, llm_network *network, uint64_t first, bool is_far)
+{
+    const uint32_t cp = p->ranks.cp, tp = p->ranks.tp, node = p->opt->node_ranks;
+    for (uint32_t i = 0; i + 1 < cp; i++) {
+        const uint64_t one = first + (uint64_t)i * tp;
+        if ((node && one / node != (one + tp) / node) == is_far)
+            return llm_network_place(network, one, 2, tp);
+    }
+    return LLM_NO_SHAPE;
+}
+
+void llm_pool_place(llm_pool *p, llm_network *network)
+{
+    const llm_layout *l = &p->g.layout;
+    const uint64_t stage = (uint64_t)l->tp * l->cp * l->dp;
+    p->network = network;
+    for (uint32_t i = 0; i < l->pp; i++) {
+        uint32_t *shapes = p->stages[i].shapes;
+        const uint64_t first = l->first_rank + i * stage;
+        for (unsigned k = 0; k < LLM_SLOTS; k++)
+            shapes[k] = LLM_NO_SHAPE;
+        shapes[LLM_AXIS_TP] = llm_network_place(network, first, l->degree[LLM_AXIS_TP], 1);
+        shapes[LLM_AXIS_EP] = llm_network_place(network, first, l->degree[LLM_AXIS_EP], 1);
+        shapes[LLM_AXIS_CP] = llm_network_place(network, first, l->degree[LLM_AXIS_CP], l->tp);
+        shapes[LLM_PEER_CP_PREVIOUS] = place_ring(p, network, first, false);
+        shapes[LLM_PEER_CP_NEXT] = place_ring(p, network, first, true);
+        if (shapes[LLM_PEER_CP_NEXT] == LLM_NO_SHAPE)
+            shapes[LLM_PEER_CP_NEXT] = shapes[LLM_PEER_CP_PREVIOUS];
+        shapes[LLM_PEER_NEXT] = llm_network_place(network, first, i + 1 < l->pp ? 2 : 1, stage);
+    }
+}
+
 /* ---- one iteration ---- */
 
 /* Keys that `tokens` queries see, all of them together: each of them once. */
@@ -398,6 +432,8 @@ static void measure_ends(llm_pool *p, llm_pen *pen, uint32_t stage)
     const bool is_last = stage + 1 == p->ranks.pp;
     if (stage == 0)
         llm_embedding_after(pen, LLM_AFTER(0));
+    else
+        llm_put_receive(pen, "", llm_stage_message(&p->g), 0, LLM_PEER_PREVIOUS, LLM_AFTER(0));
     if (is_last && p->g.pass->sampled)
         llm_put_sampling(pen, NULL, 0);
     if (!is_last)
@@ -426,7 +462,8 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
                              .node_rate = p->opt->node_rate,
                              .node_ranks = p->opt->node_ranks,
                              .is_mesh = p->opt->is_mesh,
-                             .torus = &p->opt->torus,
+                             .network = p->network,
+                             .shapes = s->shapes,
                              .collective_us = p->opt->chip ? p->g.software->collective_us : 0,
                              .chip = p->opt->chip};
     const double block_us = p->opt->chip ? p->g.software->block_us : 0;
