@@ -535,7 +535,7 @@ static orr_code read_time(const cli_context *c, const char *name, double *out, o
     return code ? orr_because(err, code, "--%s", name) : ORR_OK;
 }
 
-enum { COMMAND_ROOM = 700 };
+enum { COMMAND_ROOM = 700, SPAN_ROOM = 100 };
 
 static const char *command_of(const cli_context *c,
                               const orr_plan_serve_options *o,
@@ -556,25 +556,43 @@ static const char *command_of(const cli_context *c,
     return out;
 }
 
+/* "51.4 ms (43.1-61.0)". */
+static const char *span_text(const orr_plan_serving *p, double s, char out[SPAN_ROOM])
+{
+    char value[ORR_UNIT_ROOM], ends[SPAN_ROOM];
+    const double low = s * 1e12 * (1 - p->report.low_share),
+                 high = s * 1e12 * (1 + p->report.high_share);
+    orr_ends_text(seconds(s, value), low, high, ends, sizeof ends);
+    if (p->report.high_share > 0 && ends[0])
+        snprintf(out, SPAN_ROOM, "%.30s (%.60s)", value, ends);
+    else
+        snprintf(out, SPAN_ROOM, "%.30s", value);
+    return out;
+}
+
 static void print_text(const cli_context *c,
                        const orr_plan_serve_options *o,
                        const orr_plan_serving *list,
                        size_t count)
 {
-    char a[4][ORR_UNIT_ROOM];
+    char a[2][ORR_UNIT_ROOM], range[2][SPAN_ROOM];
     const bool has_price = list[0].usd_per_mtoken > 0;
+    const size_t top = cli_count(c, "top");
+    size_t undecided = 0;
     char part[40] = "";
     if (o->devices)
         snprintf(part, sizeof part, "%u devices of ", o->devices);
     printf("%s on %s%s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0],
            part, o->machine, orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt,
            (unsigned long long)o->output, count);
-    printf("%3s %10s %10s %9s%s  %s\n", "", "tokens/s", "TTFT", "TPOT",
+    printf("%4s %10s  %-21s %-21s%s  %s\n", "", "tokens/s", "TTFT (90 %)", "TPOT (90 %)",
            has_price ? "   $/Mtoken" : "", "plan");
-    for (size_t i = 0; i < count && i < cli_count(c, "top"); i++) {
+    for (size_t i = 0; i < count && i < top; i++) {
         const orr_plan_serving *p = &list[i];
-        printf("%3zu %10s %10s %9s", i + 1, orr_short_text((uint64_t)p->tokens_per_s, a[0]),
-               seconds(p->ttft_s, a[1]), seconds(p->tpot_s, a[2]));
+        undecided += p->is_undecided;
+        printf("%3zu%c %10s  %-21s %-21s", i + 1, p->is_undecided ? '~' : ' ',
+               orr_short_text((uint64_t)p->tokens_per_s, a[0]), span_text(p, p->ttft_s, range[0]),
+               span_text(p, p->tpot_s, range[1]));
         if (has_price)
             printf(" %10.4f", p->usd_per_mtoken);
         printf("  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s",
@@ -583,8 +601,20 @@ static void print_text(const cli_context *c,
             printf(", ep %u", p->ranks.ep);
         printf(", %llu concurrent sequences\n", (unsigned long long)p->max_batch);
     }
+    if (undecided)
+        printf("~ %zu %s undecided: the difference to the first is within the uncertainty of "
+               "kernels and collectives\n",
+               undecided, undecided == 1 ? "plan is" : "plans are");
     char command[COMMAND_ROOM];
     printf("\nto reproduce plan 1:\n  %s\n", command_of(c, o, &list[0], command));
+}
+
+static void put_span(orr_json_writer *w, const char *key, const orr_plan_serving *p, double s)
+{
+    orr_json_put_array(w, key);
+    orr_json_double(w, s * (1 - p->report.low_share));
+    orr_json_double(w, s * (1 + p->report.high_share));
+    orr_json_end_array(w);
 }
 
 static void put_serving(const cli_context *c,
@@ -598,6 +628,12 @@ static void put_serving(const cli_context *c,
     orr_json_begin_object(w);
     orr_json_put_fields(w, ORR_D("tokens_per_s", p->tokens_per_s), ORR_D("ttft_s", p->ttft_s),
                         ORR_D("tpot_s", p->tpot_s));
+    if (p->report.high_share > 0) {
+        put_span(w, "ttft_interval_s", p, p->ttft_s);
+        if (p->tpot_s > 0)
+            put_span(w, "tpot_interval_s", p, p->tpot_s);
+        orr_json_put_bool(w, "undecided", p->is_undecided);
+    }
     if (p->usd_per_mtoken > 0)
         orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
     orr_json_put_fields(w, ORR_U("tp", p->ranks.tp), ORR_U("pp", p->ranks.pp),

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { PATH_ROOM = 4096 };
+enum { PATH_ROOM = 4096, INTERVAL_ROOM = 64 };
 
 #define DEGREE(name, help_)                        \
     {                                              \
@@ -317,23 +317,66 @@ static void print_pools(const result *r)
            fits ? "fits into" : "does not fit (!) into", orr_bytes_text(r->o.device_bytes, a[0]));
 }
 
+static double low_of(const result *r, orr_ps ps)
+{
+    return (double)ps * (1 - r->r.low_share);
+}
+
+static double high_of(const result *r, orr_ps ps)
+{
+    return (double)ps * (1 + r->r.high_share);
+}
+
+/* " (", the interval of a time as it was printed, and what comes after; empty: it is not known. */
+static const char *interval(const result *r,
+                            const char *value,
+                            double low,
+                            double high,
+                            const char *after,
+                            char out[INTERVAL_ROOM])
+{
+    char ends[INTERVAL_ROOM / 2];
+    out[0] = '\0';
+    if (r->r.high_share > 0 && strchr(value, ' '))
+        snprintf(out, INTERVAL_ROOM, "%s%s", orr_ends_text(value, low, high, ends, sizeof ends),
+                 after);
+    return out;
+}
+
+static void print_times(const result *r)
+{
+    const orr_serve_report *p = &r->r;
+    char a[4][ORR_UNIT_ROOM], range[INTERVAL_ROOM];
+    orr_time_text(p->time, a[0]);
+    interval(r, a[0], (double)p->time_low, (double)p->time_high, ")", range);
+    printf("%s%s%s in total, %s tokens/s;\n", a[0], range[0] ? " (" : "", range,
+           orr_figure_text(tokens_per_second(r), a[3]));
+    orr_time_text(p->first_token_mean, a[1]);
+    interval(r, a[1], low_of(r, p->first_token_mean), high_of(r, p->first_token_mean), "; ", range);
+    printf("first token after %s (%s%s at most)", a[1], range,
+           orr_time_text(p->first_token_most, a[2]));
+    if (p->next_token_mean) {
+        orr_time_text(p->next_token_mean, a[0]);
+        interval(r, a[0], low_of(r, p->next_token_mean), high_of(r, p->next_token_mean), ")",
+                 range);
+        printf(", the next after %s%s%s", a[0], range[0] ? " (" : "", range);
+    }
+    printf("\n");
+}
+
 static void print_text(const result *r)
 {
     const orr_serve_report *p = &r->r;
-    char a[4][ORR_UNIT_ROOM];
+    char a[3][ORR_UNIT_ROOM];
     printf("%s: weights in %s, caches in %s\n", r->m->name, orr_dtype_name(r->o.dtype),
            orr_dtype_name(r->o.kv_dtype));
     printf("%s request%s: %s token%s in, %s token%s out\n", orr_count_text(p->requests, a[0]),
            p->requests == 1 ? "" : "s", orr_count_text(p->prompt_tokens, a[1]),
            p->prompt_tokens == 1 ? "" : "s", orr_count_text(p->output_tokens, a[2]),
            p->output_tokens == 1 ? "" : "s");
-    printf("estimated with %s%s: %s in total, %s tokens/s;\nfirst token after %s (%s at most)",
-           r->o.chip ? "kernels of " : "peaks, without losses", r->o.chip ? r->o.chip->name : "",
-           orr_time_text(p->time, a[0]), orr_figure_text(tokens_per_second(r), a[3]),
-           orr_time_text(p->first_token_mean, a[1]), orr_time_text(p->first_token_most, a[2]));
-    if (p->next_token_mean)
-        printf(", the next after %s", orr_time_text(p->next_token_mean, a[0]));
-    printf("\n");
+    printf("estimated with %s%s: ", r->o.chip ? "kernels of " : "peaks, without losses",
+           r->o.chip ? r->o.chip->name : "");
+    print_times(r);
     if (r->is_split)
         printf("KV caches moved: %s in %s messages\n", orr_bytes_text(p->moved_bytes, a[0]),
                orr_count_text(p->moved_messages, a[1]));
@@ -359,6 +402,28 @@ static void put_pools(orr_json_writer *w, const result *r)
             ORR_U("working_bytes", p->working_bytes), ORR_B("fits", p->fits));
     }
     orr_json_end_array(w);
+}
+
+static void put_interval(orr_json_writer *w, const char *key, double low, double high)
+{
+    orr_json_put_array(w, key);
+    orr_json_u64(w, (uint64_t)low);
+    orr_json_u64(w, (uint64_t)high);
+    orr_json_end_array(w);
+}
+
+/* 90 %, named as in the JSON of a run. */
+static void put_intervals(orr_json_writer *w, const result *r)
+{
+    const orr_serve_report *p = &r->r;
+    if (!(p->high_share > 0))
+        return;
+    put_interval(w, "interval_ps", (double)p->time_low, (double)p->time_high);
+    put_interval(w, "first_token_mean_interval_ps", low_of(r, p->first_token_mean),
+                 high_of(r, p->first_token_mean));
+    if (p->next_token_mean)
+        put_interval(w, "next_token_mean_interval_ps", low_of(r, p->next_token_mean),
+                     high_of(r, p->next_token_mean));
 }
 
 static void print_json(const result *r)
@@ -392,6 +457,7 @@ static void print_json(const result *r)
         ORR_I("first_token_mean_ps", p->first_token_mean),
         ORR_I("first_token_most_ps", p->first_token_most),
         ORR_I("next_token_mean_ps", p->next_token_mean));
+    put_intervals(w, r);
     orr_json_end_object(w);
     orr_json_line(w, 2);
     orr_json_put_u64(w, "device_bytes", r->o.device_bytes);

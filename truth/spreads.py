@@ -5,8 +5,8 @@ purpose, never from judged rows.
 
     truth/spreads.py [--build build]
 
-Prints the 90 % spreads behind HOST_ERROR, KNOWN_HOST_ERROR and COMPILED_ERROR of src/run/kernel_times.c and JOB_FACTOR
-of src/explain/run_facts.c.  Rows that share a measurement count as one error, so few are left; for few errors a root
+Prints the 90 % spreads behind ORR__HOST_ERROR, ORR__KNOWN_HOST_ERROR, ORR__COMPILED_ERROR and JOB_FACTOR of
+src/models/compute/atlas/chip_cost.[ch].  Rows that share a measurement count as one error, so few are left; for few errors a root
 mean square is more robust than a percentile, and 1.645 times it covers 90 % of normally distributed errors."""
 
 import argparse

@@ -6,6 +6,7 @@
 #include <orrery/lab/chip.h>
 #include <orrery/lab/units.h>
 
+#include "models/compute/atlas/chip_cost.h"
 #include "models/network/net_table.h"
 #include "models/network/packet/packet_run.h"
 #include "run/fold/fold.h"
@@ -573,21 +574,6 @@ static bool take_jobs(taker *t)
 
 /* ---- uncertainty ---- */
 
-/* Of waits for the network: collectives and messages on measured machines (docs/validation.md). */
-#define NETWORK_ERROR 0.15
-
-/* Of a multi-device job as a whole: software of others, and their set-up.  The 108 rows of vTrain
- * that the host was fitted to are of 22 families, which share what their layers took. A further
- * family lies within 19.4 % of the prediction in nine cases of ten (Student's t, 22 degrees of
- * freedom), where kernels, host and network account for 11 % (truth/spreads.py); no other table was
- * used.  Errors there are logarithms of measured over predicted, 0.160 of them, so this is a
- * factor, in both directions. */
-#define JOB_FACTOR 1.173
-/* Experts on several devices: load imbalance, exchanges and small products that each release of a
- * training software handles differently.  A factor of 1.6 in both directions, the variation between
- * releases of one software; no row with experts may be fitted. */
-#define EXPERTS_FACTOR 1.6
-
 /* The rank that ends last computes, or waits for ranks that compute, except for its exposed
  * communication; both parts have independent errors. */
 void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
@@ -606,23 +592,17 @@ void orr__interval_of(const orr_sim *s, uint32_t last, orr__interval *out)
     const double exposed = share < end ? share : end;
     const double low = (end - exposed) * most->low_us / most->us;
     const double high = (end - exposed) * most->high_us / most->us;
-    const double network = exposed * NETWORK_ERROR;
-    const bool is_job = s->npu_count > 1;
-    const double factor = !is_job ? 1 : most->has_experts ? EXPERTS_FACTOR : JOB_FACTOR;
-    const double job = end * (1 - 1 / factor), job_high = end * (factor - 1);
-    const double own_low = sqrt(low * low + network * network);
-    const double own_high = sqrt(high * high + network * network);
-    const double whole_low = sqrt(own_low * own_low + job * job);
+    const job_errors e =
+        orr__job_errors_of(end, exposed, low, high, s->npu_count > 1, most->has_experts);
     /* Requests arrive when they do, however fast they are served. */
     const double arrival = (double)watch_served_latest_us(s->watch->served) * 1e3;
     const double least = arrival < end ? arrival : end;
-    out->low_ns = (uint64_t)(end - least > whole_low ? end - whole_low : least);
-    const double whole_high = sqrt(own_high * own_high + job_high * job_high);
-    out->high_ns = (uint64_t)(end + whole_high);
-    out->low_share = fmin(whole_low / end, 1);
-    out->high_share = whole_high / end;
-    out->own_low_ns = (uint64_t)(end - least > own_low ? end - own_low : least);
-    out->own_high_ns = (uint64_t)(end + own_high);
+    out->low_ns = (uint64_t)(end - least > e.low ? end - e.low : least);
+    out->high_ns = (uint64_t)(end + e.high);
+    out->low_share = fmin(e.low / end, 1);
+    out->high_share = e.high / end;
+    out->own_low_ns = (uint64_t)(end - least > e.own_low ? end - e.own_low : least);
+    out->own_high_ns = (uint64_t)(end + e.own_high);
     out->guessed = most->guessed_us / most->us;
     out->host = most->host_share;
     if (most->guessed[0] && out->guessed > 0.05)

@@ -12,6 +12,7 @@
 #include "base/threads/stop.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +239,19 @@ static orr_code keep_good(serving *x, orr_error *err)
         fitting, quick ? "next" : "first", best_ttft * 1e3, best_tpot * 1e3);
 }
 
+/* Does its interval overlap that of the best?  Errors common to all plans on the machine do not
+ * count. */
+static void find_undecided(serving *x)
+{
+    for (size_t i = 1; i < x->count; i++) {
+        const orr_plan_serving *best = &x->list[0];
+        orr_plan_serving *p = &x->list[i];
+        const double most = p->tokens_per_s / (1 - fmin(p->report.own_low_share, 0.99));
+        p->is_undecided = p->report.own_high_share > 0 &&
+                          most >= best->tokens_per_s / (1 + best->report.own_high_share);
+    }
+}
+
 static void set_stop(void *stop)
 {
     __atomic_store_n((int *)stop, 1, __ATOMIC_RELAXED);
@@ -298,6 +312,7 @@ orr_code orr_plan_serve(const orr_plan_serve_options *opt,
         code = orr_no_memory(err);
     else if (!code || is_late) {
         const orr_code kept = keep_good(&x, err);
+        find_undecided(&x);
         code = kept ? kept : code;
     }
     for (size_t i = 0; i < x.way_count; i++)

@@ -44,14 +44,7 @@ typedef struct kernel_row {
     bool picks_experts; /* a router's forward pass */
 } kernel_row;
 
-/* Errors of steps beyond those of single kernels and ORR__STEP_ERROR: of compiled kernels, which are
- * generated per shape (a third of a step, and single ones 25 % off the rules of llm_kernels.c); of a
- * host's speed, as logarithms (128 small passes on three hosts, 96 whose speed
- * is read off training steps; truth/spreads.py); of peaks to which another chip's efficiency was
- * applied. */
-#define COMPILED_ERROR 0.08
-#define HOST_ERROR 0.59
-#define KNOWN_HOST_ERROR 0.43
+/* Of peaks to which another chip's efficiency was applied. */
 #define PEAKS_ERROR 0.2
 
 /* What a step is; 0: kernels and nothing else to think of. */
@@ -590,11 +583,13 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
             out->guessed_most_us = guessed;
         }
     }
-    const double part = t->peaks ? PEAKS_ERROR : t->is_compiled ? COMPILED_ERROR : ORR__STEP_ERROR;
+    const double part = t->peaks         ? PEAKS_ERROR
+                        : t->is_compiled ? ORR__COMPILED_ERROR
+                                         : ORR__STEP_ERROR;
     const chip_errors errors = orr__chip_errors_of(&sum, (w->device - w->waits) * part);
     double low2 = errors.low * errors.low, high2 = errors.high * errors.high;
     if (w->host > 0) {
-        const double most = exp(t->software->knows_host ? KNOWN_HOST_ERROR : HOST_ERROR);
+        const double most = exp(t->software->knows_host ? ORR__KNOWN_HOST_ERROR : ORR__HOST_ERROR);
         const double more = host_changes(t, w, most), less = host_changes(t, w, 1 / most);
         low2 += less * less;
         high2 += more * more;

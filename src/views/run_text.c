@@ -618,13 +618,8 @@ static void print_head(const orr__run_facts *f, orr_buf *b)
 /* "198-231": both ends in the unit of the value before it. */
 static void print_ends(double low_ns, double high_ns, const char *value, orr_buf *b)
 {
-    const char *unit = strchr(value, ' ');
-    if (!unit)
-        return;
-    const double scale = unit[1] == 's' ? 1e9 : unit[1] == 'm' ? 1e6 : unit[1] == 'u' ? 1e3 : 1;
-    const double high = high_ns / scale;
-    const int digits = high >= 100 ? 0 : high >= 10 ? 1 : 2;
-    orr_buf_print(b, "%.*f-%.*f", digits, low_ns / scale, digits, high);
+    char ends[64];
+    orr_buf_print(b, "%s", orr_ends_text(value, low_ns * 1e3, high_ns * 1e3, ends, sizeof ends));
 }
 
 /* " (198-231)", of one of so many parts. */

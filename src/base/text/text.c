@@ -124,6 +124,24 @@ const orr_pen_units orr_pen_sizes[] = {
     {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}, {1, "B"}};
 const orr_pen_units orr_pen_times[] = {{1000000, "us"}, {1000, "ns"}, {1, "ps"}};
 
+char *orr_ends_text(const char *value, double low_ps, double high_ps, char *out, size_t size)
+{
+    const char *unit = strchr(value, ' ');
+    const char first = unit ? unit[1] : '\0';
+    const double scale = first == 's'   ? 1e12
+                         : first == 'm' ? 1e9
+                         : first == 'u' ? 1e6
+                         : first == 'n' ? 1e3
+                                        : 1;
+    const double high = high_ps / scale;
+    const int digits = high >= 100 ? 0 : high >= 10 ? 1 : 2;
+    if (size)
+        out[0] = '\0';
+    if (unit)
+        snprintf(out, size, "%.*f-%.*f", digits, low_ps / scale, digits, high);
+    return out;
+}
+
 void orr_pen_put(orr_pen *pen, const char *fmt, ...)
 {
     const size_t at = pen->used < pen->size ? pen->used : pen->size;

@@ -19,6 +19,7 @@
 #include "base/memory/buffer.h"
 #include "base/memory/memory.h"
 #include "llm_tape.h"
+#include "models/compute/atlas/chip_cost.h"
 #include "trace/builder.h"
 
 /* ---- layout ---- */
@@ -131,25 +132,35 @@ typedef enum llm_stream {
 
 typedef struct llm_network llm_network; /* serve_impl.h */
 
+/* Deviations of kernels that a computation launches one after the other, 90 %: squares of those of
+ * measured ones, and those of ones timed by a roofline. */
+typedef struct llm_deviation {
+    double low2, high2, assumed_low, assumed_high;
+} llm_deviation;
+
 /* Times accumulated instead of writing nodes: each the longer of its operations and its bytes, or
  * the bytes a rank puts on its link. */
 typedef struct llm_meter {
     uint64_t peak; /* operations a second */
     orr_Bps memory_rate, link_rate, node_rate;
-    uint32_t node_ranks;    /* beyond which node_rate counts; 0: link_rate does everywhere */
-    bool is_mesh;           /* link_rate is of links to all others of a node, one each */
-    llm_network *network;   /* instead of these rates; NULL: none */
-    const uint32_t *shapes; /* of it, by axis and peer: see llm_network_place */
-    const orr_chip *chip;   /* NULL: rates; else kernels take their time on it */
-    uint64_t pending;       /* ps: kernels of the next computation */
-    uint64_t time;          /* ps; on a chip at its highest clock, of which: */
-    uint64_t computed;      /* by the computation before */
-    uint64_t ring_until;    /* ps: the next block of a ring is there, which went beside that one */
-    double clocked_us;      /* that scales with the clock */
-    double flops;           /* that draw power and lower the clock */
-    double host_us;         /* the host needs to issue them, at the same time */
-    double collective_us;   /* of that, for a collective or a message */
-    bool is_impossible;     /* the chip cannot run a kernel, the first of which is: */
+    uint32_t node_ranks;     /* beyond which node_rate counts; 0: link_rate does everywhere */
+    bool is_mesh;            /* link_rate is of links to all others of a node, one each */
+    llm_network *network;    /* instead of these rates; NULL: none */
+    const uint32_t *shapes;  /* of it, by axis and peer: see llm_network_place */
+    const orr_chip *chip;    /* NULL: rates; else kernels take their time on it */
+    uint64_t pending;        /* ps: kernels of the next computation */
+    uint64_t time;           /* ps; on a chip at its highest clock, of which: */
+    uint64_t computed;       /* by the computation before */
+    uint64_t ring_until;     /* ps: the next block of a ring is there, which went beside that one */
+    double clocked_us;       /* that scales with the clock */
+    double flops;            /* that draw power and lower the clock */
+    double host_us;          /* the host needs to issue them, at the same time */
+    double collective_us;    /* of that, for a collective or a message */
+    uint64_t moved;          /* ps, of time: collectives and messages */
+    llm_deviation deviation; /* us: of pending */
+    double uses;             /* of each computation */
+    chip_errors errors;      /* us: of all of them, 90 % */
+    bool is_impossible;      /* the chip cannot run a kernel, the first of which is: */
     orr_kernel_kind kind;
     orr_kernel_type type;
 } llm_meter;

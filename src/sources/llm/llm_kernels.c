@@ -31,6 +31,13 @@ static void measure(llm_meter *t, const orr_software *software, const orr_kernel
     t->pending += (uint64_t)((cost.fixed_us + cost.clocked_us) * 1e6 + 0.5);
     t->clocked_us += cost.clocked_us;
     t->flops += cost.flops * orr__software_draw(software, t->chip, k);
+    if (cost.is_assumed) {
+        t->deviation.assumed_low += cost.low_us;
+        t->deviation.assumed_high += cost.high_us;
+    } else {
+        t->deviation.low2 += cost.low_us * cost.low_us;
+        t->deviation.high2 += cost.high_us * cost.high_us;
+    }
     t->host_us += orr__software_host_us(software, k, false);
 }
 

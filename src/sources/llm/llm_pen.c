@@ -9,6 +9,7 @@
 #include "base/memory/memory.h"
 #include "serve_impl.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -112,10 +113,21 @@ static uint64_t add_time(llm_meter *t, uint64_t ps)
     return 1; /* any nonzero id: nothing is written that depends on it */
 }
 
+static uint64_t add_moved(llm_meter *t, uint64_t ps)
+{
+    t->moved = llm_later(t->moved, ps);
+    return add_time(t, ps);
+}
+
 static uint64_t measure_compute(llm_meter *t, uint64_t operations, uint64_t bytes)
 {
-    t->time = t->time < t->ring_until ? t->ring_until : t->time;
+    if (t->time < t->ring_until)
+        add_moved(t, t->ring_until - t->time);
     if (t->pending) {
+        const llm_deviation *d = &t->deviation;
+        orr__chip_add_error(&t->errors, t->uses * sqrt(d->low2), t->uses * sqrt(d->high2));
+        orr__chip_add_common(&t->errors, t->uses * d->assumed_low, t->uses * d->assumed_high);
+        t->deviation = (llm_deviation){0};
         t->computed = t->pending;
         t->pending = 0;
         return add_time(t, t->computed);
@@ -153,7 +165,7 @@ static uint64_t measure_collect(
     llm_moved moved;
     t->host_us += t->collective_us;
     if (llm_network_time(t->network, shape, kind, bytes, &moved))
-        return add_time(t, moved.ps);
+        return add_moved(t, moved.ps);
     const uint32_t near = ranks_near(t, n, stride);
     const uint64_t start = t->chip ? COLLECTIVE_PS : 0;
     const unsigned __int128 round = (unsigned __int128)bytes * (n - 1);
@@ -164,13 +176,13 @@ static uint64_t measure_collect(
     if (near < n && kind == ORR_COLL_ALL_TO_ALL) {
         const unsigned __int128 far = (unsigned __int128)bytes * (n - near) / n;
         const uint64_t inside = ps_of(sent - far, rate), between = ps_of(far, t->node_rate);
-        return add_time(t, (inside > between ? inside : between) + start);
+        return add_moved(t, (inside > between ? inside : between) + start);
     }
     if (near < n) {
         const unsigned __int128 nics = (unsigned __int128)t->node_rate * near;
         rate = near > 1 && rate < nics ? rate : (uint64_t)nics;
     }
-    return add_time(t, ps_of(sent, rate) + start);
+    return add_moved(t, ps_of(sent, rate) + start);
 }
 
 /* A block of a ring: written behind the attention to the block before, beside which it goes.  Where
@@ -197,11 +209,11 @@ static uint64_t measure_send(
     t->host_us += t->collective_us;
     if (llm_network_time(t->network, shape, LLM_MESSAGE, bytes, &moved)) {
         if (!is_ring)
-            return add_time(t, moved.ps);
+            return add_moved(t, moved.ps);
         go_beside(t, bytes, &moved);
         return 1;
     }
-    return add_time(t, ps_of(bytes, is_near ? near_rate(t, 2) : t->node_rate));
+    return add_moved(t, ps_of(bytes, is_near ? near_rate(t, 2) : t->node_rate));
 }
 
 /* ---- computation ---- */

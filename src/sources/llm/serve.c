@@ -665,6 +665,39 @@ static void report_times(server *v)
     r->next_token_mean = gaps ? (int64_t)(between / gaps) : 0;
 }
 
+/* All stages and iterations have the same error: what a request waits for is the same compute and
+ * communication. */
+static void report_deviations(server *v)
+{
+    llm_certainty all = {0};
+    orr_serve_report *r = &v->report;
+    uint64_t latest = 0;
+    uint32_t ranks = 0;
+    for (unsigned i = 0; i < v->pool_count; i++) {
+        const llm_certainty *c = &v->pools[i].certainty;
+        all.all += c->all;
+        all.moved += c->moved;
+        all.low += c->low;
+        all.high += c->high;
+        ranks += v->pools[i].report.ranks;
+    }
+    if (!(all.all > 0))
+        return;
+    const job_errors e =
+        orr__job_errors_of(all.all, all.moved, all.low, all.high, ranks > 1, v->m->experts > 0);
+    r->low_share = e.low < all.all ? e.low / all.all : 1;
+    r->high_share = e.high / all.all;
+    r->own_low_share = e.own_low < all.all ? e.own_low / all.all : 1;
+    r->own_high_share = e.own_high / all.all;
+    for (size_t i = 0; i < v->schedules[0].job_count; i++)
+        latest = request_at(v, i).arrival_us > latest ? request_at(v, i).arrival_us : latest;
+    /* Requests arrive when they do, however fast they are served. */
+    const double least = (double)latest * 1e6, low = (double)r->time * (1 - r->low_share);
+    r->time_low = (orr_ps)(low > least ? low : least);
+    const double high = (double)r->time * (1 + r->high_share);
+    r->time_high = high < (double)INT64_MAX ? (orr_ps)high : INT64_MAX;
+}
+
 static void make_report(server *v)
 {
     v->report.requests = request_count(v);
@@ -674,6 +707,7 @@ static void make_report(server *v)
         v->report.pools[i] = *p;
     }
     report_times(v);
+    report_deviations(v);
     count_moves(v);
 }
 

@@ -19,6 +19,7 @@
 #include "serve_impl.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -452,8 +453,39 @@ static uint64_t clock_loss(const llm_meter *t, double deviations)
     return (uint64_t)(t->clocked_us * 1e6 * (slow - 1) + 0.5);
 }
 
+static void add_errors(chip_errors *sum, const chip_errors *e)
+{
+    sum->low += e->low;
+    sum->high += e->high;
+    sum->low2 += e->low2;
+    sum->high2 += e->high2;
+    sum->common_low += e->common_low;
+    sum->common_high += e->common_high;
+}
+
+/* As of a run (kernel_times.c): kernels, what steps add to them, and a host whose speed is not
+ * known. */
+static llm_certainty certainty_of(const llm_meter *t,
+                                  const orr_software *software,
+                                  double device_us)
+{
+    if (!t->chip)
+        return (llm_certainty){0};
+    const double moved = (double)t->moved * 1e-6;
+    const double part = software->is_compiled ? ORR__COMPILED_ERROR : ORR__STEP_ERROR;
+    const chip_errors e = orr__chip_errors_of(&t->errors, (device_us - moved) * part);
+    const double factor = exp(software->knows_host ? ORR__KNOWN_HOST_ERROR : ORR__HOST_ERROR);
+    const double all = fmax(device_us, t->host_us);
+    const double less = all - fmax(device_us, t->host_us / factor);
+    const double more = fmax(device_us, t->host_us * factor) - all;
+    return (llm_certainty){.all = all,
+                           .moved = moved,
+                           .low = sqrt(e.low * e.low + less * less),
+                           .high = sqrt(e.high * e.high + more * more)};
+}
+
 /* How long a stage takes for the current pass, in ps. */
-static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
+static uint64_t llm_stage_time(llm_pool *p, uint32_t stage, llm_certainty *out)
 {
     const llm_stage *s = &p->stages[stage];
     const llm_meter fresh = {.peak = p->opt->peak,
@@ -465,7 +497,8 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
                              .network = p->network,
                              .shapes = s->shapes,
                              .collective_us = p->opt->chip ? p->g.software->collective_us : 0,
-                             .chip = p->opt->chip};
+                             .chip = p->opt->chip,
+                             .uses = 1};
     const double block_us = p->opt->chip ? p->g.software->block_us : 0;
     llm_meter sum = fresh, meter;
     llm_pen pen = {.g = &p->g, .meter = &sum};
@@ -477,12 +510,17 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
         if (!s->count[kind])
             continue;
         meter = fresh;
+        meter.uses = (double)s->count[kind];
         measure_layer(p, &pen, s->example[kind]);
         if (meter.is_impossible)
             p->refused = meter;
         if (__builtin_mul_overflow(meter.time, s->count[kind], &time))
             time = INT64_MAX;
         sum.time = llm_later(sum.time, time);
+        if (__builtin_mul_overflow(meter.moved, s->count[kind], &time))
+            time = INT64_MAX;
+        sum.moved = llm_later(sum.moved, time);
+        add_errors(&sum.errors, &meter.errors);
         sum.clocked_us += meter.clocked_us * (double)s->count[kind];
         sum.flops += meter.flops * (double)s->count[kind];
         sum.host_us += (meter.host_us + block_us) * (double)s->count[kind];
@@ -491,6 +529,7 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage)
         p->refused = sum;
     const uint64_t device = llm_later(sum.time, clock_loss(&sum, p->deviations));
     const uint64_t host = sum.host_us < 9e12 ? (uint64_t)(sum.host_us * 1e6) : INT64_MAX;
+    *out = certainty_of(&sum, p->g.software, (double)device * 1e-6);
     return device > host ? device : host;
 }
 
@@ -885,14 +924,22 @@ static void share_tokens(engine *e)
 static uint64_t slowest(engine *e, uint32_t stage)
 {
     uint64_t most = 0;
+    llm_certainty own, of_most = {0}, *all = &e->pool->certainty;
     for (uint32_t i = 0; i < e->pool->in_step; i++) {
         const llm_pass *pass = &e->replicas[i].turn.pass;
         if (i > 0 && memcmp(pass, &e->replicas[i - 1].turn.pass, sizeof *pass) == 0)
             continue;
         llm_pool_set_pass(e->pool, pass);
-        const uint64_t time = llm_stage_time(e->pool, stage);
+        const uint64_t time = llm_stage_time(e->pool, stage, &own);
+        if (time >= most)
+            of_most = own;
         most = time > most ? time : most;
     }
+    /* Iterations launch equal kernels: their errors add up. */
+    *all = (llm_certainty){.all = all->all + of_most.all,
+                           .moved = all->moved + of_most.moved,
+                           .low = all->low + of_most.low,
+                           .high = all->high + of_most.high};
     return most;
 }
 

@@ -39,6 +39,23 @@ void orr__chip_add_common(chip_errors *e, double low, double high);
 /* own_us: a further error of the sum.  Only low and high of the result count. */
 chip_errors orr__chip_errors_of(const chip_errors *e, double own_us);
 
+/* Errors of steps beyond those of single kernels and ORR__STEP_ERROR: of compiled kernels, which are
+ * generated per shape (a third of a step, and single ones 25 % off the rules of llm_kernels.c); of a
+ * host's speed, as logarithms (128 small passes on three hosts, 96 whose speed is read off training
+ * steps; truth/spreads.py). */
+#define ORR__COMPILED_ERROR 0.08
+#define ORR__HOST_ERROR 0.59
+#define ORR__KNOWN_HOST_ERROR 0.43
+
+/* 90 % deviations of a job's time, below and above, in the unit of its arguments.  own: without the
+ * error common to all jobs of the same software on the same machine, for comparisons. */
+typedef struct job_errors {
+    double low, high, own_low, own_high;
+} job_errors;
+/* low, high: of what it computes; exposed: waits for communication, with an error of their own. */
+job_errors orr__job_errors_of(
+    double whole, double exposed, double low, double high, bool is_job, bool has_experts);
+
 /* Clock and time depend on each other (a slower clock makes a longer step, which draws less and
  * lets the clock rise): fixed-point iterations. */
 enum { ORR__CLOCK_ROUNDS = 4 };
