@@ -15,6 +15,7 @@
 #include <orrery/lab/hardware.h>
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/scalesim.h>
+#include <orrery/lab/show.h>
 #include <orrery/report.h>
 #include <orrery/run.h>
 #include <orrery/timeline.h>
@@ -194,6 +195,12 @@ typedef struct cli_json {
 
 /* To standard output; main checks for write errors. */
 void cli_print(orr_str text);
+
+/* What --json asks of the functions of show.h. */
+static inline orr_show_form cli_show_form(const cli_context *c)
+{
+    return cli_flag(c, "json") ? ORR_SHOW_JSON : ORR_SHOW_TEXT;
+}
 
 /* Separators are ", " and ": "; cli_json_open_tight omits the spaces. */
 orr_json_writer *cli_json_open(cli_json *j, const char *format);

@@ -8,6 +8,7 @@
 
 #include <orrery/lab/units.h>
 
+#include "base/io/output.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
@@ -199,6 +200,32 @@ void orr__put_html(orr_buf *b, orr_str text)
         else
             orr_buf_byte(b, (uint8_t)text.ptr[i]);
     }
+}
+
+/* ---- whole documents ---- */
+
+orr_json_writer *orr__document_begin(orr__document *d, const char *format)
+{
+    *d = (orr__document){0};
+    orr_json_writer_init(&d->writer, &d->text, &(orr_json_style){.spaced = true});
+    orr_json_begin_object(&d->writer);
+    orr_json_put_text(&d->writer, "format", format);
+    orr_json_put_u64(&d->writer, "version", 1);
+    return &d->writer;
+}
+
+orr_code orr__document_save(orr__document *d, const char *path, orr_error *err)
+{
+    orr_json_end_object(&d->writer);
+    orr_buf_byte(&d->text, '\n');
+    return orr__text_save(&d->text, path, err);
+}
+
+orr_code orr__text_save(orr_buf *b, const char *path, orr_error *err)
+{
+    const orr_code code = orr_output_save(b, path, err);
+    orr_buf_fini(b);
+    return code;
 }
 
 /* ---- ranks with the same figures as one row ----

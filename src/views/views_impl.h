@@ -52,6 +52,24 @@ const char *orr__cell_average(orr_arena *a, uint64_t total, uint64_t count); /* 
 /* HTML text: < and & are escaped. */
 void orr__put_html(orr_buf *b, orr_str text);
 
+/* ---- whole documents ---- */
+
+/* {"format": FORMAT, "version": 1, ...} on one line, with the breaks of orr_json_line:
+ *
+ *     orr__document d;
+ *     orr_json_writer *w = orr__document_begin(&d, "orrery-chip");
+ *     orr_json_put_fields(w, ORR_T("name", chip->name));
+ *     return orr__document_save(&d, path, err); */
+typedef struct orr__document {
+    orr_buf text;
+    orr_json_writer writer;
+} orr__document;
+
+orr_json_writer *orr__document_begin(orr__document *d, const char *format);
+orr_code orr__document_save(orr__document *d, const char *path, orr_error *err);
+/* The same of text; the buffer is empty afterwards. */
+orr_code orr__text_save(orr_buf *b, const char *path, orr_error *err);
+
 /* ---- bars ----
  *
  * A share as a bar of characters, for tables: #### is four tenths of ten cells.  Plain ASCII

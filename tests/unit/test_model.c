@@ -144,6 +144,17 @@ TEST(test_model__first_layers_dense_then_experts)
     CHECK(!orr_model_is_moe(get("gpt2"), 0));
 }
 
+/* Of 61 layers the first three are dense; all others are alike. */
+TEST(test_model__kinds_of_layers_and_their_names)
+{
+    const orr_model *m = get("deepseek-v3");
+    char name[ORR_MODEL_NAME];
+    CHECK(orr_model_is_alike(m, 0, 2) && orr_model_is_alike(m, 3, 60));
+    CHECK(!orr_model_is_alike(m, 2, 3));
+    CHECK(strcmp(orr_model_layer_name(m, 2, name), "layer") == 0);
+    CHECK(strcmp(orr_model_layer_name(m, 3, name), "MoE layer") == 0);
+}
+
 TEST(test_model__windows_by_layer)
 {
     const orr_model *gemma = get("gemma-2-9b");
@@ -527,6 +538,7 @@ int main(void)
         RUN(test_model__every_preset_is_good_and_has_a_name_of_its_own),
         RUN(test_model__names_may_be_spelled_as_one_likes),
         RUN(test_model__first_layers_dense_then_experts),
+        RUN(test_model__kinds_of_layers_and_their_names),
         RUN(test_model__windows_by_layer),
         RUN(test_model__parts_of_a_layer),
         RUN(test_model__parts_add_up),

@@ -39,6 +39,7 @@
 #include <orrery/lab/scalesim.h>
 #include <orrery/lab/schedgen.h>
 #include <orrery/lab/serve.h>
+#include <orrery/lab/show.h>
 #include <orrery/lab/simai.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/stage.h>

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.h - models as tables and as JSON.
+ *
+ *     orr_model_figures f = {.model = &model, .work = {.tokens = 4096}};
+ *     ...                                            // counts, FLOPs and cache by <orrery/lab/model.h>
+ *     if (orr_show_model(&f, false, ORR_SHOW_TEXT, "-", &err)) return report(&err);
+ *
+ * The path "-" is standard output.  The JSON is one object on one or a few lines, with "format" and
+ * "version" first.  Experimental: may change in the next release. */
+#ifndef ORRERY_LAB_SHOW_H
+#define ORRERY_LAB_SHOW_H
+
+#include <orrery/error.h>
+#include <orrery/lab/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum orr_show_form { ORR_SHOW_TEXT = 0, ORR_SHOW_JSON } orr_show_form;
+
+/* ---- models ---- */
+
+typedef struct orr_model_figures {
+    const orr_model *model;
+    orr_model_work work;
+    orr_model_counts counts;
+    orr_model_flops flops;
+    uint64_t kv_elements; /* of all tokens; twice that fits into 64 bits */
+} orr_model_figures;
+
+/* Parameters, FLOPs and memory; with the tensors of each kind of layer if wanted. */
+ORR_API orr_code orr_show_model(const orr_model_figures *f,
+                                bool has_tensors,
+                                orr_show_form form,
+                                const char *path,
+                                orr_error *err) ORR_MUST_CHECK;
+/* The built-in models. */
+ORR_API orr_code orr_show_models(orr_show_form form,
+                                 const char *path,
+                                 orr_error *err) ORR_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
