@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.h - models as tables and as JSON.
+/* show.h - models and machines as tables and as JSON.
  *
  *     orr_model_figures f = {.model = &model, .work = {.tokens = 4096}};
  *     ...                                            // counts, FLOPs and cache by <orrery/lab/model.h>
@@ -11,6 +11,7 @@
 #define ORRERY_LAB_SHOW_H
 
 #include <orrery/error.h>
+#include <orrery/lab/machine.h>
 #include <orrery/lab/model.h>
 
 #ifdef __cplusplus
@@ -39,6 +40,21 @@ ORR_API orr_code orr_show_model(const orr_model_figures *f,
 ORR_API orr_code orr_show_models(orr_show_form form,
                                  const char *path,
                                  orr_error *err) ORR_MUST_CHECK;
+
+/* ---- machines ---- */
+
+/* dims: orr_machine_dims of m.  name, as given to orr_machine_find: which figures of a built-in
+ * machine are estimates. */
+ORR_API orr_code orr_show_machine(const orr_machine *m,
+                                  const orr_net_config *dims,
+                                  const char *name,
+                                  orr_show_form form,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
+/* The built-in machines. */
+ORR_API orr_code orr_show_machines(orr_show_form form,
+                                   const char *path,
+                                   orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }
