@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.h - models and machines as tables and as JSON.
+/* show.h - models, machines and chips as tables and as JSON.
  *
  *     orr_model_figures f = {.model = &model, .work = {.tokens = 4096}};
  *     ...                                            // counts, FLOPs and cache by <orrery/lab/model.h>
@@ -11,6 +11,7 @@
 #define ORRERY_LAB_SHOW_H
 
 #include <orrery/error.h>
+#include <orrery/lab/chip.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/model.h>
 
@@ -55,6 +56,30 @@ ORR_API orr_code orr_show_machine(const orr_machine *m,
 ORR_API orr_code orr_show_machines(orr_show_form form,
                                    const char *path,
                                    orr_error *err) ORR_MUST_CHECK;
+
+/* ---- chips ---- */
+
+ORR_API orr_code orr_show_chip(const orr_chip *chip,
+                               orr_show_form form,
+                               const char *path,
+                               orr_error *err) ORR_MUST_CHECK;
+/* The built-in chips. */
+ORR_API orr_code orr_show_chips(orr_show_form form,
+                                const char *path,
+                                orr_error *err) ORR_MUST_CHECK;
+
+typedef struct orr_kernel_timed {
+    orr_kernel kernel;
+    orr_kernel_time time; /* by orr_chip_time */
+} orr_kernel_timed;
+
+/* Kernels on a chip, and how long they take together. */
+ORR_API orr_code orr_show_kernels(const orr_chip *chip,
+                                  const orr_kernel_timed *list,
+                                  size_t count,
+                                  orr_show_form form,
+                                  const char *path,
+                                  orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }
