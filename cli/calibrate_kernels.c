@@ -12,7 +12,6 @@
 #include <orrery/lab/nsys.h>
 #include <orrery/view.h>
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,20 +55,13 @@ typedef struct measured {
     size_t part; /* which cross-validation part it belongs to */
 } measured;
 
-typedef struct kind_fit {
-    size_t rows;
-    double scale, low, high; /* low and high: the interval; 0: too few rows */
-} kind_fit;
-
 typedef struct fit {
     const orr_chip *chip;
     measured *rows;
     double *ratios; /* scratch space, one per row */
     size_t count, room;
     size_t seen[ORR_KERNEL_KINDS];
-    uint64_t passed_over; /* operator calls of an export that are skipped: unknown, or far off */
-    kind_fit kinds[ORR_KERNEL_KINDS];
-    double before, after, left_out; /* mean errors */
+    orr_kernel_fit result;
 } fit;
 
 /* ---- rows ---- */
@@ -127,7 +119,7 @@ static orr_code take_operator(void *context, const char *kernel, double us, orr_
     orr_error why;
     if (f->count == ROWS_MOST || orr_kernel_parse(orr_str_of(kernel), &k, &why) ||
         !orr_chip_time(f->chip, &k, &t) || us < t.us / 50 || us > t.us * 50 || !(us > 0.1)) {
-        f->passed_over++;
+        f->result.passed_over++;
         return ORR_OK;
     }
     return keep_row(f, (measured){.kind = k.kind, .known = t.us, .us = us}, err);
@@ -138,7 +130,7 @@ static orr_code read_export(fit *f, const char *path, const char *type, orr_erro
     uint64_t others = 0;
     const orr_where at = orr_where_line(path, 0, 0);
     const orr_code code = orr_nsys_operators(path, type, take_operator, f, &others, err);
-    f->passed_over += others;
+    f->result.passed_over += others;
     return code || f->count >= ROWS_LEAST
                ? code
                : orr_fail(err, ORR_EINPUT, &at,
@@ -168,7 +160,7 @@ static orr_code read_rows(fit *f, const char *path, orr_error *err)
 /* ---- the fit ---- */
 
 /* Fit the rows of a kind, except for one part; skipped PARTS: all rows. */
-static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
+static orr_kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
 {
     double *ratios = f->ratios;
     size_t n = 0;
@@ -176,10 +168,10 @@ static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
         if (f->rows[i].kind == kind && f->rows[i].part != skipped)
             ratios[n++] = f->rows[i].us / f->rows[i].known;
     if (n == 0)
-        return (kind_fit){0, 1, 0, 0};
+        return (orr_kind_fit){0, 1, 0, 0};
     qsort(ratios, n, sizeof *ratios, cal_compare_doubles);
-    kind_fit out = {.rows = n,
-                    .scale = n % 2 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2};
+    orr_kind_fit out = {.rows = n,
+                        .scale = n % 2 ? ratios[n / 2] : (ratios[n / 2 - 1] + ratios[n / 2]) / 2};
     if (n >= 8) {
         out.low = fmin(ratios[n / 20] / out.scale, 0.97);
         out.high = fmax(ratios[n - 1 - n / 20] / out.scale, 1.03);
@@ -190,47 +182,27 @@ static kind_fit fit_kind(const fit *f, orr_kernel_kind kind, size_t skipped)
 static void fit_all(fit *f)
 {
     for (unsigned kind = 0; kind < ORR_KERNEL_KINDS; kind++) {
-        f->kinds[kind] = fit_kind(f, (orr_kernel_kind)kind, PARTS);
-        if (!f->kinds[kind].rows)
+        f->result.kinds[kind] = fit_kind(f, (orr_kernel_kind)kind, PARTS);
+        if (!f->result.kinds[kind].rows)
             continue;
         for (size_t part = 0; part < PARTS; part++) {
             const double scale = fit_kind(f, (orr_kernel_kind)kind, part).scale;
             for (size_t i = 0; i < f->count; i++)
                 if (f->rows[i].kind == (orr_kernel_kind)kind && f->rows[i].part == part)
-                    f->left_out += fabs(f->rows[i].known * scale / f->rows[i].us - 1);
+                    f->result.left_out += fabs(f->rows[i].known * scale / f->rows[i].us - 1);
         }
     }
     for (size_t i = 0; i < f->count; i++) {
         const measured *r = &f->rows[i];
-        f->before += fabs(r->known / r->us - 1);
-        f->after += fabs(r->known * f->kinds[r->kind].scale / r->us - 1);
+        f->result.before += fabs(r->known / r->us - 1);
+        f->result.after += fabs(r->known * f->result.kinds[r->kind].scale / r->us - 1);
     }
-    f->before /= (double)f->count;
-    f->after /= (double)f->count;
-    f->left_out /= (double)f->count;
+    f->result.before /= (double)f->count;
+    f->result.after /= (double)f->count;
+    f->result.left_out /= (double)f->count;
 }
 
 /* ---- results ---- */
-
-static orr_code write_chip(const fit *f, const char *like, const char *path, orr_error *err)
-{
-    cli_file to;
-    const orr_code code = cli_file_open(path, &to, err);
-    if (code)
-        return code;
-    fprintf(to.f, "# measured kernels over those of %s; low, high: 90 %% of the rows\n", like);
-    fprintf(to.f, "like: %s\nkernels:\n", like);
-    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
-        const kind_fit *k = &f->kinds[i];
-        if (!k->rows)
-            continue;
-        fprintf(to.f, "  %s: {scale: %.4f, ", orr_kernel_kind_name((orr_kernel_kind)i), k->scale);
-        if (k->low > 0)
-            fprintf(to.f, "low: %.4f, high: %.4f, ", k->low, k->high);
-        fprintf(to.f, "rows: %zu}\n", k->rows);
-    }
-    return cli_file_close(&to, ORR_OK, err);
-}
 
 static orr_code plot(const fit *f, const char *path, orr_error *err)
 {
@@ -240,62 +212,19 @@ static orr_code plot(const fit *f, const char *path, orr_error *err)
     if (!points)
         return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++)
-        if (f->kinds[i].rows) {
+        if (f->result.kinds[i].rows) {
             series[i] = count;
             names[count++] = orr_kernel_kind_name((orr_kernel_kind)i);
         }
     for (size_t i = 0; i < f->count; i++) {
         const measured *r = &f->rows[i];
         points[i] =
-            (orr_view_fit_point){r->us, r->known * f->kinds[r->kind].scale, series[r->kind]};
+            (orr_view_fit_point){r->us, r->known * f->result.kinds[r->kind].scale, series[r->kind]};
     }
     const orr_code code =
         orr_view_fit_svg(&(orr_view_fit){points, f->count, names, count, "us"}, path, err);
     free(points);
     return code;
-}
-
-static void print_text(const fit *f)
-{
-    printf("%zu rows; mean error %.1f %% before the fit, %.1f %% after, %.1f %% on rows left "
-           "out of the fit\n",
-           f->count, f->before * 100, f->after * 100, f->left_out * 100);
-    if (f->passed_over)
-        printf("%" PRIu64 " calls skipped: other operators, or outliers\n", f->passed_over);
-    printf("\n%-14s %5s %8s   %s\n", "kernels", "rows", "factor", "90 % of the rows");
-    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
-        const kind_fit *k = &f->kinds[i];
-        if (!k->rows)
-            continue;
-        printf("%-14s %5zu %8.3f   ", orr_kernel_kind_name((orr_kernel_kind)i), k->rows, k->scale);
-        if (k->low > 0)
-            printf("%.3f-%.3f\n", k->scale * k->low, k->scale * k->high);
-        else
-            printf("too few\n");
-    }
-}
-
-static void print_json(const fit *f, const char *like, const char *output)
-{
-    cli_json j;
-    orr_json_writer *w = cli_json_open(&j, "orrery-chip-calibration");
-    orr_json_put_fields(
-        w, ORR_T("like", like), ORR_T("output", output), ORR_U("row_count", f->count),
-        ORR_U("passed_over", f->passed_over), ORR_F("error_before", "%.5f", f->before),
-        ORR_F("error_now", "%.5f", f->after), ORR_F("error_left_out", "%.5f", f->left_out));
-    orr_json_put_array(w, "kernels");
-    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++) {
-        const kind_fit *k = &f->kinds[i];
-        if (!k->rows)
-            continue;
-        orr_json_line(w, 2);
-        orr_json_put_row(w, ORR_T("kind", orr_kernel_kind_name((orr_kernel_kind)i)),
-                         ORR_U("rows", k->rows), ORR_F("scale", "%.5f", k->scale),
-                         ORR_F("low", "%.5f", k->low * k->scale),
-                         ORR_F("high", "%.5f", k->high * k->scale));
-    }
-    orr_json_end_array(w);
-    cli_json_close(&j);
 }
 
 static bool is_export(const char *path)
@@ -315,21 +244,21 @@ static orr_code fit_and_tell(cli_context *c, fit *f, orr_error *err)
     if (code)
         return code;
     fit_all(f);
+    f->result.like = like;
+    f->result.output = output;
+    f->result.rows = f->count;
     if (output)
-        code = write_chip(f, like, output, err);
+        code = orr_kernel_fit_save(&f->result, output, err);
     if (!code && picture)
         code = plot(f, picture, err);
     if (code)
         return code;
-    if (cli_flag(c, "json"))
-        print_json(f, like, output);
-    else
-        print_text(f);
+    code = orr_show_kernel_fit(&f->result, cli_show_form(c), "-", err);
     if (output)
         cli_note(c, "wrote %s\n", output);
     if (picture)
         cli_note(c, "wrote %s\n", picture);
-    return ORR_OK;
+    return code;
 }
 
 static orr_code calibrate_kernels_run(cli_context *c, orr_error *err)

@@ -9,8 +9,6 @@
 #include <orrery/lab/collectives.h>
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,100 +41,6 @@ static const cli_example examples[] = {
     {"", "orrery nccl-tests --machine mine.yml -b 1M -e 1G", 0},
     {0},
 };
-
-/* ---- for people ---- */
-
-static void print_items(const orr_calibration_result *r)
-{
-    printf("\n%-30s %10s %10s   %s\n", "constant", "before", "now", "90 %");
-    for (size_t i = 0; i < r->item_count; i++) {
-        const orr_calibration_item *it = &r->items[i];
-        printf("%-30s %10.4g %10.4g   %.4g-%.4g%s%s\n", it->name, it->before, it->value, it->low,
-               it->high, it->unit[0] ? " " : "", it->unit);
-    }
-    if (r->item_count == 0)
-        printf("no constant changed: the model already matches the rows\n");
-}
-
-static void print_rows(const orr_calibration_result *r)
-{
-    printf("\n%-34s %-14s %6s %14s %12s %12s %12s %8s\n", "row", "op", "ranks", "bytes",
-           "measured us", "before us", "now us", "error");
-    for (size_t i = 0; i < r->row_count; i++) {
-        const orr_calibration_row *row = &r->rows[i];
-        char place[1200];
-        snprintf(place, sizeof place, "%s:%" PRIu64, row->path, row->line);
-        printf("%-34s %-14s %6" PRIu32 " %14" PRIu64 " %12.2f %12.2f %12.2f %+7.1f%%\n", place,
-               row->op->name, row->ranks, row->bytes, row->us, row->before_us, row->model_us,
-               (row->model_us / row->us - 1) * 100);
-    }
-}
-
-static const orr_calibration_row *worst_row(const orr_calibration_result *r)
-{
-    const orr_calibration_row *worst = &r->rows[0];
-    double most = -1;
-    for (size_t i = 0; i < r->row_count; i++) {
-        const double away = fabs(r->rows[i].model_us / r->rows[i].us - 1);
-        if (away > most) {
-            most = away;
-            worst = &r->rows[i];
-        }
-    }
-    return worst;
-}
-
-static void print_text(const cli_context *c, const orr_calibration_result *r)
-{
-    const orr_calibration_row *w = worst_row(r);
-    printf("%zu rows of %d file%s\n", r->row_count, c->arg_count, c->arg_count == 1 ? "" : "s");
-    printf("mean error of times: %.1f %% before the fit, %.1f %% after, %.1f %% on rows left "
-           "out of the fit\n",
-           r->before * 100, r->after * 100, r->held_out * 100);
-    printf("worst row: %+.1f %%, %s:%" PRIu64 ", %" PRIu64 " bytes\n",
-           (w->model_us / w->us - 1) * 100, w->path, w->line, w->bytes);
-    printf("inside the 90 %% interval: %.0f %% of the rows\n", r->covered * 100);
-    print_items(r);
-    if (cli_flag(c, "rows"))
-        print_rows(r);
-}
-
-static void print_json(const cli_context *c,
-                       const orr_calibration_result *r,
-                       const char *output,
-                       const char *table)
-{
-    cli_json j;
-    orr_json_writer *w = cli_json_open(&j, "orrery-calibration");
-    orr_json_put_fields(
-        w, ORR_T("machine", cli_text(c, "machine")), ORR_U("row_count", r->row_count),
-        ORR_F("error_before", "%.5f", r->before), ORR_F("error_now", "%.5f", r->after),
-        ORR_F("error_left_out", "%.5f", r->held_out), ORR_F("error_worst", "%.5f", r->worst),
-        ORR_F("covered", "%.5f", r->covered), ORR_T("output", output),
-        ORR_T("table", output ? table : NULL));
-    orr_json_put_array(w, "constants");
-    for (size_t i = 0; i < r->item_count; i++) {
-        const orr_calibration_item *it = &r->items[i];
-        orr_json_line(w, 2);
-        orr_json_put_row(w, ORR_T("name", it->name), ORR_T("unit", it->unit),
-                         ORR_F("before", "%.6g", it->before), ORR_F("value", "%.6g", it->value),
-                         ORR_F("low", "%.6g", it->low), ORR_F("high", "%.6g", it->high));
-    }
-    orr_json_end_array(w);
-    orr_json_put_array(w, "rows");
-    for (size_t i = 0; i < r->row_count; i++) {
-        const orr_calibration_row *row = &r->rows[i];
-        orr_json_line(w, 2);
-        orr_json_put_row(
-            w, ORR_T("file", row->path), ORR_U("line", row->line), ORR_T("op", row->op->name),
-            ORR_U("ranks", row->ranks), ORR_U("bytes", row->bytes),
-            ORR_F("measured_us", "%.3f", row->us), ORR_F("before_us", "%.3f", row->before_us),
-            ORR_F("now_us", "%.3f", row->model_us), ORR_F("low_us", "%.3f", row->low_us),
-            ORR_F("high_us", "%.3f", row->high_us));
-    }
-    orr_json_end_array(w);
-    cli_json_close(&j);
-}
 
 /* ---- files ---- */
 
@@ -220,10 +124,12 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
     if (!code && p->machine)
         code = write_places(p, m, r, err);
     if (!code) {
-        if (cli_flag(c, "json"))
-            print_json(c, r, p->machine, p->table);
-        else
-            print_text(c, r);
+        const orr_calibration_about about = {.machine = cli_text(c, "machine"),
+                                             .output = p->machine,
+                                             .table = p->machine ? p->table : NULL,
+                                             .files = (size_t)c->arg_count,
+                                             .with_rows = cli_flag(c, "rows")};
+        code = orr_show_calibration(r, &about, cli_show_form(c), "-", err);
         if (p->machine)
             cli_note(c, "wrote %s and %s\n", p->machine, p->table);
     }

@@ -162,35 +162,6 @@ static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
     return ORR_OK;
 }
 
-static orr_code write_chip(
-    const steps *s, const char *like, double predicted, const char *path, orr_error *err)
-{
-    cli_file to;
-    const orr_code code = cli_file_open(path, &to, err);
-    if (code)
-        return code;
-    fprintf(to.f, "# %zu steps, median %.3f ms, over %.3f ms; low, high: 90 %% of them\n", s->count,
-            s->median, predicted);
-    fprintf(to.f, "like: %s\nkernels:\n", like);
-    for (unsigned i = 0; i < ORR_KERNEL_KINDS; i++)
-        fprintf(to.f, "  %s: {scale: %.4f, low: %.4f, high: %.4f, rows: %zu}\n",
-                orr_kernel_kind_name((orr_kernel_kind)i), s->median / predicted, s->low / s->median,
-                s->high / s->median, s->count);
-    return cli_file_close(&to, ORR_OK, err);
-}
-
-static void print_json(const steps *s, const char *like, double predicted, const char *output)
-{
-    cli_json j;
-    orr_json_writer *w = cli_json_open(&j, "orrery-step-calibration");
-    orr_json_put_fields(w, ORR_T("like", like), ORR_T("output", output),
-                        ORR_U("steps_found", s->found), ORR_U("steps", s->count),
-                        ORR_F("median_ms", "%.4f", s->median), ORR_F("low_ms", "%.4f", s->low),
-                        ORR_F("high_ms", "%.4f", s->high), ORR_F("predicted_ms", "%.4f", predicted),
-                        ORR_F("scale", "%.5f", s->median / predicted));
-    cli_json_close(&j);
-}
-
 static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_error *err)
 {
     const char *like = cli_text(c, "like"), *output = cli_text(c, "output");
@@ -207,21 +178,22 @@ static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_err
             "%s: steps of %.3f ms differ more than tenfold from the predicted %.3f ms; is the "
             "unit right?",
             c->args[0], s->median, predicted);
+    const orr_step_fit result = {.like = like,
+                                 .output = output,
+                                 .found = s->found,
+                                 .count = s->count,
+                                 .median_ms = s->median,
+                                 .low_ms = s->low,
+                                 .high_ms = s->high,
+                                 .predicted_ms = predicted};
     if (output)
-        code = write_chip(s, like, predicted, output, err);
+        code = orr_step_fit_save(&result, output, err);
     if (code)
         return code;
-    if (cli_flag(c, "json")) {
-        print_json(s, like, predicted, output);
-    } else {
-        printf("%zu steps of %zu, median %.4g ms (%.4g-%.4g)\n", s->count, s->found, s->median,
-               s->low, s->high);
-        printf("predicted %.4g ms: factor %.3f (%.3f-%.3f)\n", predicted, scale, s->low / predicted,
-               s->high / predicted);
-    }
+    code = orr_show_step_fit(&result, cli_show_form(c), "-", err);
     if (output)
         cli_note(c, "wrote %s\n", output);
-    return ORR_OK;
+    return code;
 }
 
 static orr_code calibrate_steps_run(cli_context *c, orr_error *err)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_nccl_tests.c - orrery nccl-tests: the table that nccl-tests would print on a machine.
- *
- * Columns, widths and units are those of nccl-tests with -c 0, so that the two can be compared line
- * by line and 'orrery calibrate nccl' reads both. */
+/* cmd_nccl_tests.c - orrery nccl-tests: the table that nccl-tests would print on a machine. */
 #include "command.h"
 
 #include <orrery/lab/collectives.h>
 #include <orrery/lab/units.h>
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,13 +86,9 @@ typedef struct test {
     uint32_t ranks, nodes, width;
     const char *type;
     uint64_t from, to, factor, step;
+    orr_nccl_tests_row *rows;
+    size_t row_count, room;
 } test;
-
-typedef struct row {
-    uint64_t size, count;
-    orr_alone_time t;
-    double us, alg, bus;
-} row;
 
 static orr_code prepare(const cli_context *c, test *t, orr_error *err)
 {
@@ -138,7 +130,7 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
 }
 
 /* Round a size as nccl-tests does: parts are multiples of 16 bytes.  False: nothing is left. */
-static bool sizes_of(const test *t, uint64_t size, row *r)
+static bool sizes_of(const test *t, uint64_t size, orr_nccl_tests_row *r)
 {
     uint64_t count = size / t->width;
     if (t->ask.op->in_parts) {
@@ -151,165 +143,69 @@ static bool sizes_of(const test *t, uint64_t size, row *r)
     return count > 0;
 }
 
-static orr_code time_row(const test *t, row *r, orr_error *err)
+static orr_code time_row(const test *t, orr_nccl_tests_row *r, orr_error *err)
 {
     orr_alone_ask ask = t->ask;
     ask.bytes = r->size;
-    const orr_code code = orr_alone_time_of(t->alone, &ask, &r->t, err);
+    const orr_code code = orr_alone_time_of(t->alone, &ask, &r->time, err);
     if (code)
         return code;
-    r->us = r->t.ns / 1e3;
+    r->us = r->time.ns / 1e3;
     r->alg = r->us > 0 ? (double)r->size / r->us / 1e3 : 0;
     r->bus = r->alg * orr_alone_bus_factor(t->ask.op, t->ranks);
     return ORR_OK;
 }
 
-/* ---- the table ---- */
-
-/* As many decimals as fit, at most two. */
-static void put_number(int width, double v)
+static orr_code keep_row(test *t, const orr_nccl_tests_row *r, orr_error *err)
 {
-    char text[64];
-    for (int digits = 2; digits >= 0; digits--) {
-        if (snprintf(text, sizeof text, "%*.*f", width, digits, v) <= width || digits == 0)
-            break;
+    if (t->row_count == t->room) {
+        const size_t room = t->room ? 2 * t->room : 64;
+        orr_nccl_tests_row *more = realloc(t->rows, room * sizeof *more);
+        if (!more)
+            return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+        t->rows = more;
+        t->room = room;
     }
-    printf("  %s", text);
+    t->rows[t->row_count++] = *r;
+    return ORR_OK;
 }
 
-static void put_side(const row *r)
+/* Every size from --minbytes to --maxbytes. */
+static orr_code time_rows(test *t, orr_error *err)
 {
-    put_number(7, r->us);
-    put_number(6, r->alg);
-    put_number(6, r->bus);
-    printf("     N/A");
-}
-
-static void print_head(const test *t, const orr_alone_time *first, bool with_choice)
-{
-    const uint32_t per = t->ask.per_node ? t->ask.per_node : t->machine.devices;
-    printf("# orrery: predicted for %s, not measured\n", t->machine.name);
-    printf("# Collective test starting: %s_perf\n", t->ask.op->name);
-    printf("# nThread 1 nGpus 1 minBytes %" PRIu64 " maxBytes %" PRIu64 " step: %" PRIu64
-           "(%s) warmup iters: 1 iters: 20 agg iters: 1 validation: 0 graph: 0\n#\n",
-           t->from, t->to, t->step ? t->step : t->factor, t->step ? "bytes" : "factor");
-    printf("# Using devices\n");
-    for (uint32_t i = 0; i < first->ranks; i++)
-        printf("#  Rank %2" PRIu32 " Group  0 Pid      0 on %6s%" PRIu32 " device %2" PRIu32
-               " [0000:00:00] %s\n",
-               i, "node", i / per, i % per, t->machine.chip);
-    printf(
-        "#\n# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n",
-        "", "", "", "", "");
-    printf("# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s%s\n", "size",
-           "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
-           "busbw", "#wrong",
-           with_choice ? "  algorithm       protocol  channels  low       high" : "");
-    printf("# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s%s\n", "(B)",
-           "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)", "(GB/s)", "",
-           with_choice ? "                                     (us)      (us)" : "");
-}
-
-static void print_row(const test *t, const row *r, bool with_choice)
-{
-    printf("%12" PRIu64 "  %12" PRIu64 "  %8s  %6s  %6d", r->size, r->count, t->type,
-           t->ask.op->reduces ? "sum" : "none", t->ask.op->has_root ? 0 : -1);
-    put_side(r);
-    put_side(r);
-    if (with_choice)
-        printf("  %-14s  %-8s  %8" PRIu32 "  %-8.2f  %.2f%s", r->t.algorithm, r->t.protocol,
-               r->t.channels, r->t.low_ns / 1e3, r->t.high_ns / 1e3, r->t.extrapolates ? " *" : "");
-    putchar('\n');
-}
-
-static void put_json_row(orr_json_writer *w, const row *r)
-{
-    orr_json_line(w, 2);
-    orr_json_put_row(
-        w, ORR_U("size", r->size), ORR_U("count", r->count), ORR_F("time_us", "%.3f", r->us),
-        ORR_F("low_us", "%.3f", r->t.low_ns / 1e3), ORR_F("high_us", "%.3f", r->t.high_ns / 1e3),
-        ORR_F("latency_us", "%.3f", r->t.latency_ns / 1e3), ORR_F("algbw_GBps", "%.3f", r->alg),
-        ORR_F("busbw_GBps", "%.3f", r->bus), ORR_T("algorithm", r->t.algorithm),
-        ORR_T("protocol", r->t.protocol), ORR_U("channels", r->t.channels),
-        ORR_F("scale_up_bytes", "%.0f", r->t.up_bytes), ORR_F("nic_bytes", "%.0f", r->t.out_bytes),
-        ORR_B("extrapolates", r->t.extrapolates));
-}
-
-typedef struct sums {
-    double bus;
-    size_t rows;
-    bool extrapolates;
-} sums;
-
-static orr_code each_row(
-    const cli_context *c, const test *t, orr_json_writer *w, sums *s, orr_error *err)
-{
-    const bool choice = cli_flag(c, "choice");
     for (uint64_t size = t->from;;) {
-        row r;
+        orr_nccl_tests_row r;
         if (sizes_of(t, size, &r)) {
-            const orr_code code = time_row(t, &r, err);
+            orr_code code = time_row(t, &r, err);
+            if (!code)
+                code = keep_row(t, &r, err);
             if (code)
                 return code;
-            if (w)
-                put_json_row(w, &r);
-            else if (s->rows == 0)
-                print_head(t, &r.t, choice);
-            if (!w)
-                print_row(t, &r, choice);
-            s->bus += r.bus;
-            s->rows++;
-            s->extrapolates |= r.t.extrapolates;
         }
         if (t->step ? t->to - size < t->step : size > t->to / t->factor)
             break;
         size = t->step ? size + t->step : size * t->factor;
     }
-    if (s->rows == 0)
+    if (t->row_count == 0)
         return cli_misuse(
             err, "no size from --minbytes to --maxbytes gives each of %" PRIu32 " ranks 16 bytes",
             t->ranks);
     return ORR_OK;
 }
 
-static orr_code print_json(const cli_context *c, const test *t, orr_error *err)
+static orr_code show_rows(const cli_context *c, const test *t, orr_error *err)
 {
-    orr_alone_ask ask = t->ask;
-    orr_alone_time first;
-    cli_json j;
-    sums s = {0};
-    ask.bytes = t->to;
-    orr_code code = orr_alone_time_of(t->alone, &ask, &first, err);
-    if (code)
-        return code;
-    orr_json_writer *w = cli_json_open(&j, "orrery-nccl-tests");
-    orr_json_put_fields(w, ORR_T("machine", t->machine.name), ORR_T("op", t->ask.op->name),
-                        ORR_T("datatype", t->type), ORR_U("ranks", first.ranks),
-                        ORR_U("nodes", first.nodes));
-    orr_json_put_array(w, "rows");
-    code = each_row(c, t, w, &s, err);
-    orr_json_end_array(w);
-    orr_json_put_fields(w,
-                        ORR_F("average_busbw_GBps", "%.4f", s.rows ? s.bus / (double)s.rows : 0));
-    if (!code)
-        cli_json_close(&j);
-    else
-        orr_buf_fini(&j.text);
-    return code;
-}
-
-static orr_code print_text(const cli_context *c, const test *t, orr_error *err)
-{
-    sums s = {0};
-    const orr_code code = each_row(c, t, NULL, &s, err);
-    if (code)
-        return code;
-    printf("# %-20s : %d %s\n", "Out of bounds values", 0, "OK");
-    printf("# %-20s : %g \n#\n", "Avg bus bandwidth", s.bus / (double)s.rows);
-    printf("# Collective test concluded: %s_perf\n", t->ask.op->name);
-    if (s.extrapolates && cli_flag(c, "choice"))
-        printf("# * outside the measured range: a wider interval\n");
-    return ORR_OK;
+    const orr_nccl_tests facts = {.machine = &t->machine,
+                                  .op = t->ask.op,
+                                  .type = t->type,
+                                  .per_node = t->ask.per_node,
+                                  .from = t->from,
+                                  .to = t->to,
+                                  .factor = t->factor,
+                                  .step = t->step,
+                                  .rows = t->rows,
+                                  .row_count = t->row_count};
+    return orr_show_nccl_tests(&facts, cli_flag(c, "choice"), cli_show_form(c), "-", err);
 }
 
 static orr_code nccl_tests_run(cli_context *c, orr_error *err)
@@ -317,8 +213,11 @@ static orr_code nccl_tests_run(cli_context *c, orr_error *err)
     test t = {.alone = NULL};
     orr_code code = prepare(c, &t, err);
     if (!code)
-        code = cli_flag(c, "json") ? print_json(c, &t, err) : print_text(c, &t, err);
+        code = time_rows(&t, err);
+    if (!code)
+        code = show_rows(c, &t, err);
     orr_alone_close(t.alone);
+    free(t.rows);
     return code;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.h - models, machines and chips as tables and as JSON.
+/* show.h - models, machines, chips, predicted collectives and fits as tables and as JSON.
  *
  *     orr_model_figures f = {.model = &model, .work = {.tokens = 4096}};
  *     ...                                            // counts, FLOPs and cache by <orrery/lab/model.h>
@@ -12,6 +12,7 @@
 
 #include <orrery/error.h>
 #include <orrery/lab/chip.h>
+#include <orrery/lab/collectives.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/model.h>
 
@@ -80,6 +81,85 @@ ORR_API orr_code orr_show_kernels(const orr_chip *chip,
                                   orr_show_form form,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;
+
+/* ---- collectives, as nccl-tests measures them ---- */
+
+typedef struct orr_nccl_tests_row {
+    orr_bytes size;
+    uint64_t count;      /* elements */
+    double us, alg, bus; /* bandwidths: GB/s */
+    orr_alone_time time;
+} orr_nccl_tests_row;
+
+typedef struct orr_nccl_tests {
+    const orr_machine *machine;
+    const orr_alone_op *op;
+    const char *type;      /* "float" */
+    uint32_t per_node;     /* 0: all devices of a node */
+    uint64_t from, to;     /* sizes */
+    uint64_t factor, step; /* from one to the next; step 0: the factor holds */
+    const orr_nccl_tests_row *rows;
+    size_t row_count; /* at least 1 */
+} orr_nccl_tests;
+
+/* The table that nccl-tests prints; with algorithm, protocol, channels and interval if wanted. */
+ORR_API orr_code orr_show_nccl_tests(const orr_nccl_tests *t,
+                                     bool with_choice,
+                                     orr_show_form form,
+                                     const char *path,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* ---- fits to measurements ---- */
+
+typedef struct orr_calibration_about {
+    const char *machine;
+    const char *output, *table; /* the files that were written; NULL: none */
+    size_t files;               /* that were read */
+    bool with_rows;
+} orr_calibration_about;
+
+ORR_API orr_code orr_show_calibration(const orr_calibration_result *r,
+                                      const orr_calibration_about *about,
+                                      orr_show_form form,
+                                      const char *path,
+                                      orr_error *err) ORR_MUST_CHECK;
+
+/* One kind of kernels over those of a similar chip. */
+typedef struct orr_kind_fit {
+    size_t rows;
+    double scale, low, high; /* low and high: the interval over scale; 0: too few rows */
+} orr_kind_fit;
+
+typedef struct orr_kernel_fit {
+    const char *like, *output; /* output NULL: no file was written */
+    size_t rows;
+    uint64_t passed_over; /* operator calls of an export that are skipped: unknown, or far off */
+    orr_kind_fit kinds[ORR_KERNEL_KINDS];
+    double before, after, left_out; /* mean errors */
+} orr_kernel_fit;
+
+/* The chip file, which orr_chip_read reads. */
+ORR_API orr_code orr_kernel_fit_save(const orr_kernel_fit *f,
+                                     const char *path,
+                                     orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_show_kernel_fit(const orr_kernel_fit *f,
+                                     orr_show_form form,
+                                     const char *path,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+typedef struct orr_step_fit {
+    const char *like, *output; /* as above */
+    size_t found, count;       /* steps, with and without warm-up */
+    double median_ms, low_ms, high_ms, predicted_ms;
+} orr_step_fit;
+
+ORR_API orr_code orr_step_fit_save(const orr_step_fit *f,
+                                   const char *path,
+                                   orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_show_step_fit(const orr_step_fit *f,
+                                   orr_show_form form,
+                                   const char *path,
+                                   orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }
