@@ -4,464 +4,16 @@
 #include <orrery/lab/progress.h>
 #include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
-#include <orrery/version.h>
 
 #include "base/text/text.h"
 #include "command.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-enum { CLI_PLAN_SIZES = 32, CLI_PLAN_RATES = 4, CLI_PLAN_CHECKED = 3 };
-
-/* The best plan for one number of devices. */
-typedef struct cli_plan_size {
-    uint32_t devices;
-    orr_plan best;
-    orr_plan_counts counts;
-    orr_plan_search *search;
-} cli_plan_size;
-
-typedef struct cli_plan {
-    const orr_model *model;
-    const char *name, *machine;
-    size_t top, sure;
-    bool is_stopped, is_late;
-    char limit[100]; /* the memory or event limit that was reached; "": none */
-    double max_s;
-    uint64_t max_events;
-    size_t size_wanted;
-    orr_plan_search *search; /* the search with the best plan by the goal */
-    cli_plan_size sizes[CLI_PLAN_SIZES];
-    size_t size_count, best_size;
-    const char *goal;
-    struct {
-        const char *name;
-        double step_s; /* of the best plan, with this rate doubled */
-    } rates[CLI_PLAN_RATES];
-    size_t rate_count;
-    /* The best plans on more detailed networks; each level has check_count entries. */
-    orr_plan_check checks[ORR_PLAN_LEVELS][CLI_PLAN_CHECKED];
-    size_t check_count;
-} cli_plan;
-
-/* Output: tables, JSON, CSV. */
-
-static const char *const recompute_words[] = {"none", "selective", "full", "operators"};
-
-static double exposed(const orr_plan *p)
-{
-    const orr_plan_shares *x = &p->shares;
-    return x->tensor + x->context + x->expert + x->data + x->pipeline;
-}
-
-/* Does its interval overlap that of the best plan? Errors common to all plans do not count, and
- * memory is exact. */
-static bool is_undecided(const cli_plan *x, const orr_plan *best, const orr_plan *p)
-{
-    return p != best && strcmp(x->goal, "memory") != 0 && p->own_low_s <= best->own_high_s;
-}
-
-static const char *seconds(double s, char room[ORR_UNIT_ROOM])
-{
-    return orr_time_text((orr_ps)(s * 1e12), room);
-}
-
-/* ---- text ---- */
-
-static void print_plan(const cli_plan *x, size_t i, bool has_price)
-{
-    const orr_plan *p = orr_plan_at(x->search, i), *best = orr_plan_at(x->search, 0);
-    char words[200], a[5][ORR_UNIT_ROOM], range[2 * ORR_UNIT_ROOM + 8], price[24] = "";
-    snprintf(range, sizeof range, "(%s-%s)", seconds(p->low_s, a[0]), seconds(p->high_s, a[1]));
-    orr_plan_words(p, words, sizeof words);
-    if (has_price)
-        snprintf(price, sizeof price, " %8.4f", p->usd_per_mtoken);
-    printf("%3zu%c %8s %-17s %8s %5.1f %% %9s %5.1f %% %5.1f %%%s  %s\n", i + 1,
-           is_undecided(x, best, p) ? '~' : ' ', seconds(p->step_s, a[2]), range,
-           orr_short_text((uint64_t)p->tokens_per_s, a[3]), 100 * p->mfu,
-           orr_bytes_text((orr_bytes)p->memory.peak, a[4]), 100 * exposed(p),
-           100 * p->shares.bubble, price, words);
-    printf("%*slimited by %s\n", has_price ? 81 : 72, "", p->limit);
-}
-
-/* Say which ranking positions are proven, if not all are. */
-static void print_sure(const cli_plan *x)
-{
-    orr_plan_counts n;
-    const size_t count = orr_plan_count(x->search), shown = count < x->top ? count : x->top;
-    orr_plan_search_counts(x->search, &n);
-    const bool has_unproven = n.bounded && !x->is_late && !x->is_stopped && shown > x->sure;
-    if (has_unproven && shown == x->sure + 1)
-        printf("place %zu is the best of those simulated; --sure %zu proves it\n", shown, shown);
-    else if (has_unproven)
-        printf("places %zu to %zu are the best of those simulated; --sure %zu proves them\n",
-               x->sure + 1, shown, shown);
-}
-
-static void print_plans(const cli_plan *x)
-{
-    const orr_plan *best = orr_plan_at(x->search, 0), *p;
-    const bool has_price = best->usd_per_mtoken > 0;
-    size_t undecided = 0;
-    printf("\n%4s %8s %-17s %8s %7s %9s %7s %7s%s  %s\n", "", "step", "(90 %)", "tokens/s", "MFU",
-           "memory", "exposed", "bubble", has_price ? "  $/Mtoken" : "", "plan");
-    for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
-        print_plan(x, i, has_price);
-        undecided += is_undecided(x, best, p);
-    }
-    if (strcmp(x->goal, "memory") != 0)
-        print_sure(x);
-    if (!has_price && strcmp(x->goal, "cost") == 0)
-        printf("no price given, so cost is devices x time; for $/Mtoken give --price (US dollars "
-               "per device-hour) or usd_per_hour in the machine file\n");
-    if (undecided)
-        printf(
-            "~ %zu %s undecided: the difference to the best is within the uncertainty of kernels "
-            "and collectives\n",
-            undecided, undecided == 1 ? "plan is" : "plans are");
-}
-
-static void print_rates(const cli_plan *x)
-{
-    const double base = orr_plan_at(x->search, 0)->step_s;
-    char a[ORR_UNIT_ROOM];
-    if (x->rate_count)
-        printf("\nwhat-if for plan 1, twice as fast:\n");
-    for (size_t i = 0; i < x->rate_count; i++)
-        printf("  %-24s %8s %+6.1f %%\n", x->rates[i].name, seconds(x->rates[i].step_s, a),
-               100 * (x->rates[i].step_s / base - 1));
-}
-
-static void print_sizes(const cli_plan *x)
-{
-    const cli_plan_size *first = &x->sizes[0];
-    if (x->size_count < 2)
-        return;
-    printf("\n%9s %9s %9s %7s %11s %10s %10s  %s\n", "devices", "step", "tokens/s", "MFU",
-           "efficiency", "memory", "$/Mtoken", "best plan");
-    for (size_t i = 0; i < x->size_count; i++) {
-        const cli_plan_size *s = &x->sizes[i];
-        char a[3][ORR_UNIT_ROOM], words[200], price[24] = "-";
-        const double each = s->best.tokens_per_s / s->devices,
-                     base = first->best.tokens_per_s / first->devices;
-        orr_plan_words(&s->best, words, sizeof words);
-        if (s->best.usd_per_mtoken > 0)
-            snprintf(price, sizeof price, "%.4f", s->best.usd_per_mtoken);
-        printf("%8u%c %9s %9s %5.1f %% %9.1f %% %10s %10s  %s\n", s->devices,
-               i == x->best_size ? '*' : ' ', seconds(s->best.step_s, a[0]),
-               orr_short_text((uint64_t)s->best.tokens_per_s, a[1]), 100 * s->best.mfu,
-               100 * each / base, orr_bytes_text((orr_bytes)s->best.memory.peak, a[2]), price,
-               words);
-    }
-    printf("* lowest %s; its plans are listed above\n",
-           strcmp(x->goal, "cost") == 0     ? "cost of a token"
-           : strcmp(x->goal, "memory") == 0 ? "memory of a device"
-                                            : "time of a step");
-}
-
-/* ---- checks of the best plans ---- */
-
-/* Smaller relative differences count as equal. */
-#define SAME 0.005
-
-typedef struct verdict {
-    size_t answers; /* plans with a time at this level */
-    bool order_holds;
-    char words[120];
-} verdict;
-
-static verdict judge(const cli_plan *x, size_t level)
-{
-    const orr_plan_check *k = x->checks[level];
-    verdict v = {.order_holds = true};
-    size_t best = x->check_count;
-    for (size_t i = 0; i < x->check_count; i++) {
-        if (!(k[i].step_s > 0))
-            continue;
-        v.answers++;
-        for (size_t n = 0; n < i; n++)
-            if (k[n].step_s > 0 && k[i].step_s < k[n].step_s * (1 - SAME))
-                v.order_holds = false;
-        if (best == x->check_count || k[i].step_s < k[best].step_s)
-            best = i;
-    }
-    if (v.answers < 2)
-        snprintf(v.words, sizeof v.words,
-                 v.answers && x->check_count == 1 ? "only one plan, no order" : "no answer");
-    else if (v.order_holds)
-        snprintf(v.words, sizeof v.words, "same order");
-    else if (k[0].step_s > 0 && k[best].step_s < k[0].step_s * (1 - SAME))
-        snprintf(v.words, sizeof v.words, "plan %zu is best here, %.1f %% faster than plan 1",
-                 best + 1, 100 * (1 - k[best].step_s / k[0].step_s));
-    else if (!(k[0].step_s > 0))
-        snprintf(v.words, sizeof v.words, "plan 3 is faster than plan 2");
-    else
-        snprintf(v.words, sizeof v.words, "plan 1 stays best, plans 2 and 3 swap");
-    return v;
-}
-
-static void print_check(const orr_plan_check *k, size_t i)
-{
-    char a[3][ORR_UNIT_ROOM];
-    printf("    %zu ", i + 1);
-    if (!(k->step_s > 0)) {
-        printf(" not %s: %s\n", k->kind == ORR_PLAN_NOT_RUN && !k->what[0] ? "run" : "ended",
-               k->why);
-        return;
-    }
-    printf("%9s %+6.1f %%  %s", seconds(k->step_s, a[0]), 100 * (k->step_s / k->plan->step_s - 1),
-           k->what);
-    if (k->base_s > 0)
-        printf(": %s, %s on the network of the search", seconds(k->run_s, a[1]),
-               seconds(k->base_s, a[2]));
-    printf("\n");
-}
-
-static void print_checks(const cli_plan *x)
-{
-    size_t answers = 0, kept = 0;
-    if (x->check_count)
-        printf("\nthe best plans on more detailed networks: step time, and what was run\n");
-    for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
-        const verdict v = judge(x, k);
-        printf("  %s: %s\n", orr_plan_level_name((orr_plan_level)k), v.words);
-        for (size_t i = 0; i < x->check_count; i++)
-            print_check(&x->checks[k][i], i);
-        answers += v.answers > 1;
-        kept += v.answers > 1 && v.order_holds;
-    }
-    if (answers)
-        printf("  same order on %zu of %zu network models that finished\n", kept, answers);
-}
-
-static void print_commands(const cli_plan *x)
-{
-    const orr_plan *p;
-    printf("\nto reproduce: orrery run plan.orr --machine %s, after\n", x->machine);
-    for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
-        char command[700];
-        orr_plan_command(p, command, sizeof command);
-        printf("%3zu  orrery stage %s %s -o plan.orr\n", i + 1, x->name, command);
-    }
-}
-
-/* After a search that was stopped: print what remains possible. */
-static void print_open(const cli_plan *x, const orr_plan_counts *n, const orr_plan *best)
-{
-    char a[3][ORR_UNIT_ROOM];
-    if (x->is_late)
-        printf("stopped after %s (--max-time)", seconds(x->max_s, a[0]));
-    else if (x->limit[0])
-        printf("stopped: %s", x->limit);
-    else
-        printf("interrupted");
-    if (!(n->least_s > 0))
-        printf(": other plans may be better\n");
-    else if (strcmp(x->goal, "memory") == 0)
-        printf("; %s plans were not examined\n", orr_count_text(n->to_do, a[1]));
-    else if (n->least_s >= best->step_s)
-        printf(", but no other plan can beat the best\n");
-    else
-        printf("; %s plans might be better, by at most %.1f %% (no step can be shorter than %s)\n",
-               orr_count_text(n->to_do, a[1]), 100 * (1 - n->least_s / best->step_s),
-               seconds(n->least_s, a[2]));
-    if (x->size_count < x->size_wanted)
-        printf("%zu of %zu numbers of devices have no plan by then\n",
-               x->size_wanted - x->size_count, x->size_wanted);
-}
-
-static void plan_text(const cli_plan *x)
-{
-    orr_plan_counts n;
-    char a[5][ORR_UNIT_ROOM];
-    const orr_machine *m = orr_plan_search_machine(x->search);
-    const orr_plan *best = orr_plan_at(x->search, 0);
-    orr_plan_search_counts(x->search, &n);
-    printf("%s on %s devices of %s: %s sequences of %s tokens per step\n", x->name,
-           orr_count_text(orr_machine_devices(m), a[0]), m->name,
-           orr_count_text(best->options.batch, a[1]), orr_count_text(best->options.seq, a[2]));
-    printf("%s legal plans, %s fit into memory, %s simulated", orr_count_text(n.legal, a[0]),
-           orr_count_text(n.fitting, a[1]), orr_count_text(n.simulated, a[2]));
-    const bool is_whole = !x->is_stopped && !x->is_late;
-    if (n.bounded && is_whole && x->sure > 1)
-        printf("; no other can be among the first %zu", x->sure);
-    else if (n.bounded && is_whole)
-        printf("; no other can beat the best");
-    printf("\n");
-    if (!is_whole)
-        print_open(x, &n, best);
-    if (n.failed)
-        printf("%s could not be simulated: %s\n", orr_count_text(n.failed, a[0]),
-               orr_plan_search_failure(x->search));
-    print_plans(x);
-    print_rates(x);
-    print_sizes(x);
-    print_checks(x);
-    print_commands(x);
-}
-
-/* ---- JSON ---- */
-
-static void put_plan(const cli_plan *x, orr_json_writer *w, const orr_plan *p, const orr_plan *best)
-{
-    const orr_llm_options *o = &p->options;
-    char command[700];
-    orr_json_line(w, 4);
-    orr_json_begin_object(w);
-    orr_json_put_fields(
-        w, ORR_D("step_s", p->step_s), ORR_D("low_s", p->low_s), ORR_D("high_s", p->high_s),
-        ORR_D("own_low_s", p->own_low_s), ORR_D("own_high_s", p->own_high_s),
-        ORR_B("undecided", p != best && is_undecided(x, best, p)), ORR_D("bound_s", p->bound_s),
-        ORR_D("tokens_per_s", p->tokens_per_s), ORR_D("mfu", p->mfu));
-    if (p->usd_per_mtoken > 0)
-        orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
-    if (p->watt_hours_per_mtoken > 0)
-        orr_json_put_double(w, "watt_hours_per_mtoken", p->watt_hours_per_mtoken);
-    orr_json_put_fields(
-        w, ORR_U("memory_bytes", p->memory.peak), ORR_D("compute", p->shares.compute),
-        ORR_D("exposed_tensor", p->shares.tensor), ORR_D("exposed_context", p->shares.context),
-        ORR_D("exposed_expert", p->shares.expert), ORR_D("exposed_data", p->shares.data),
-        ORR_D("exposed_pipeline", p->shares.pipeline), ORR_D("bubble", p->shares.bubble),
-        ORR_T("limit", p->limit), ORR_U("tp", o->tp), ORR_U("cp", o->cp), ORR_U("pp", o->pp),
-        ORR_U("dp", o->dp), ORR_U("ep", o->ep), ORR_U("zero", o->zero),
-        ORR_U("micro_batch", o->micro_batch), ORR_T("pipeline", orr_pipeline_name(o->pipeline)),
-        ORR_U("chunks", o->chunks), ORR_T("recompute", recompute_words[o->recompute & 3]),
-        ORR_B("sequence_parallel", o->tp > 1 && !o->no_sequence_parallel));
-    orr_plan_command(p, command, sizeof command);
-    orr_json_key(w, "stage");
-    char stage[1200];
-    snprintf(stage, sizeof stage, "orrery stage %s %s -o plan.orr", x->name, command);
-    orr_json_text(w, stage);
-    orr_json_end_object(w);
-}
-
-static void put_sizes(const cli_plan *x, orr_json_writer *w)
-{
-    orr_json_put_array(w, "sizes");
-    for (size_t i = 0; i < x->size_count; i++) {
-        const cli_plan_size *s = &x->sizes[i];
-        orr_json_line(w, 4);
-        orr_json_begin_object(w);
-        orr_json_put_fields(w, ORR_U("devices", s->devices), ORR_D("step_s", s->best.step_s),
-                            ORR_D("tokens_per_s", s->best.tokens_per_s), ORR_D("mfu", s->best.mfu),
-                            ORR_U("memory_bytes", s->best.memory.peak));
-        if (s->best.usd_per_mtoken > 0)
-            orr_json_put_double(w, "usd_per_mtoken", s->best.usd_per_mtoken);
-        orr_json_put_fields(w, ORR_B("is_best", i == x->best_size), ORR_U("legal", s->counts.legal),
-                            ORR_U("simulated", s->counts.simulated));
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-}
-
-static void put_check(orr_json_writer *w, const orr_plan_check *k, size_t i)
-{
-    static const char *const kinds[] = {"not run", "whole", "part", "collectives"};
-    orr_json_begin_object(w);
-    orr_json_put_fields(w, ORR_U("plan", i + 1), ORR_T("kind", kinds[k->kind]),
-                        ORR_T("what", k->what[0] ? k->what : NULL),
-                        ORR_D("expected_cpu_s", k->cost_s));
-    if (k->base_s > 0) {
-        orr_json_put_fields(w, ORR_D("run_s", k->run_s), ORR_D("base_s", k->base_s));
-    }
-    if (k->step_s > 0)
-        orr_json_put_double(w, "step_s", k->step_s);
-    orr_json_put_text(w, "why_not", k->why[0] ? k->why : NULL);
-    orr_json_end_object(w);
-}
-
-static void put_checks(const cli_plan *x, orr_json_writer *w)
-{
-    orr_json_put_array(w, "checks");
-    for (size_t k = 0; k < ORR_PLAN_LEVELS && x->check_count; k++) {
-        const verdict v = judge(x, k);
-        orr_json_line(w, 4);
-        orr_json_begin_object(w);
-        orr_json_put_fields(w, ORR_T("network", orr_plan_level_name((orr_plan_level)k)),
-                            ORR_T("verdict", v.words));
-        if (v.answers > 1)
-            orr_json_put_bool(w, "order_holds", v.order_holds);
-        orr_json_put_array(w, "plans");
-        for (size_t i = 0; i < x->check_count; i++)
-            put_check(w, &x->checks[k][i], i);
-        orr_json_end_array(w);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-}
-
-/* Members common to the page and to JSON, with at most `most` plans, into an open object. */
-static void plan_put(const cli_plan *x, orr_json_writer *w, size_t most)
-{
-    orr_plan_counts n;
-    const orr_plan *p, *best = orr_plan_at(x->search, 0);
-    orr_plan_search_counts(x->search, &n);
-    orr_json_put_fields(
-        w, ORR_T("program", "orrery " ORR_VERSION), ORR_T("model", x->name),
-        ORR_T("machine", x->machine),
-        ORR_U("devices", orr_machine_devices(orr_plan_search_machine(x->search))),
-        ORR_T("goal", x->goal), ORR_U("batch", best->options.batch),
-        ORR_U("seq", best->options.seq), ORR_U("device_bytes", best->options.device_bytes),
-        ORR_U("legal", n.legal), ORR_U("fitting", n.fitting), ORR_U("simulated", n.simulated),
-        ORR_U("bounded", n.bounded), ORR_U("failed", n.failed), ORR_U("might_be_better", n.to_do));
-    if (n.least_s > 0)
-        orr_json_put_double(w, "least_s", n.least_s);
-    orr_json_put_array(w, "plans");
-    for (size_t i = 0; i < most && (p = orr_plan_at(x->search, i)); i++)
-        put_plan(x, w, p, best);
-    orr_json_end_array(w);
-    orr_json_put_array(w, "twice_as_fast");
-    for (size_t i = 0; i < x->rate_count; i++) {
-        orr_json_put_row(w, ORR_T("what", x->rates[i].name), ORR_D("step_s", x->rates[i].step_s));
-    }
-    orr_json_end_array(w);
-    put_sizes(x, w);
-    put_checks(x, w);
-}
-
-/* Plans for the other numbers of devices, for the page. */
-static void plan_put_others(const cli_plan *x, orr_json_writer *w)
-{
-    const orr_plan *p;
-    orr_json_put_array(w, "other_sizes");
-    for (size_t i = 0; i < x->size_count; i++) {
-        if (i == x->best_size)
-            continue;
-        orr_json_begin_object(w);
-        orr_json_put_u64(w, "devices", x->sizes[i].devices);
-        orr_json_put_array(w, "plans");
-        for (size_t k = 0; (p = orr_plan_at(x->sizes[i].search, k)); k++)
-            put_plan(x, w, p, &x->sizes[i].best);
-        orr_json_end_array(w);
-        orr_json_end_object(w);
-    }
-    orr_json_end_array(w);
-}
-
-static void plan_json(const cli_plan *x)
-{
-    cli_json j;
-    plan_put(x, cli_json_open(&j, "orrery-plan"), x->top);
-    cli_json_close(&j);
-}
 
 /* ---- --report: the page, and next to it the report of the best plan ---- */
-
-static orr_code write_plan_page(
-    orr_plan_page kind, const char *title, const orr_buf *json, const char *path, orr_error *err)
-{
-    if (json->failed)
-        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-    return orr_plan_write_page(kind, title, (orr_str){(const char *)json->ptr, json->len}, path,
-                               err);
-}
 
 /* "plan.html" -> "plan.best.html" */
 static bool name_best(const char *path, char *out, size_t size)
@@ -472,7 +24,10 @@ static bool name_best(const char *path, char *out, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-static orr_code write_best(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
+static orr_code write_best(cli_context *c,
+                           const orr_plan_findings *x,
+                           const char *path,
+                           orr_error *err)
 {
     const orr_plan *best = orr_plan_at(x->search, 0);
     orr_set *set = NULL;
@@ -499,27 +54,19 @@ static orr_code write_best(cli_context *c, const cli_plan *x, const char *path, 
     return code;
 }
 
-static orr_code plan_report(cli_context *c, const cli_plan *x, const char *path, orr_error *err)
+static orr_code plan_report(cli_context *c,
+                            const orr_plan_findings *x,
+                            const char *path,
+                            orr_error *err)
 {
-    char best[4096] = "", title[300];
-    orr_buf text = {0};
-    orr_json_writer w;
+    char best[4096] = "";
     char *line = cli_command_line(c);
     orr_code code = line ? ORR_OK : orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
     if (!code && strcmp(path, "-") != 0 && name_best(path, best, sizeof best))
         code = write_best(c, x, best, err);
-    orr_json_writer_init(&w, &text, NULL);
-    orr_json_begin_object(&w);
-    plan_put(x, &w, SIZE_MAX);
-    plan_put_others(x, &w);
     const char *slash = strrchr(best, '/');
-    orr_json_put_fields(&w, ORR_T("best_report", best[0] ? (slash ? slash + 1 : best) : NULL),
-                        ORR_T("made_from", line));
-    orr_json_end_object(&w);
-    snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
     if (!code)
-        code = write_plan_page(ORR_PLAN_TRAINING, title, &text, path, err);
-    orr_buf_fini(&text);
+        code = orr_plan_write_page(x, best[0] ? (slash ? slash + 1 : best) : NULL, line, path, err);
     free(line);
     return code;
 }
@@ -535,176 +82,21 @@ static orr_code read_time(const cli_context *c, const char *name, double *out, o
     return code ? orr_because(err, code, "--%s", name) : ORR_OK;
 }
 
-enum { COMMAND_ROOM = 700, SPAN_ROOM = 100 };
-
-static const char *command_of(const cli_context *c,
-                              const orr_plan_serve_options *o,
-                              const orr_plan_serving *p,
-                              char out[COMMAND_ROOM])
+static orr_code write_serving_page(const cli_context *c,
+                                   const orr_plan_servings *x,
+                                   const orr_machine *m,
+                                   orr_error *err)
 {
-    char ep[24] = "", dtype[24] = "";
-    if (p->ranks.ep > 1)
-        snprintf(ep, sizeof ep, " --ep %u", p->ranks.ep);
-    if (o->dtype != ORR_DTYPE_BF16)
-        snprintf(dtype, sizeof dtype, " --dtype %s", orr_dtype_name(o->dtype));
-    snprintf(out, COMMAND_ROOM,
-             "orrery serve %.200s --machine %.200s --tp %u --pp %u --dp %u%s%s --batch %llu "
-             "--prompt-tokens %llu --output-tokens %llu --max-batch %llu",
-             c->args[0], o->machine, p->ranks.tp, p->ranks.pp, p->ranks.dp, ep, dtype,
-             (unsigned long long)o->requests, (unsigned long long)o->prompt,
-             (unsigned long long)o->output, (unsigned long long)p->max_batch);
-    return out;
-}
-
-/* "51.4 ms (43.1-61.0)". */
-static const char *span_text(const orr_plan_serving *p, double s, char out[SPAN_ROOM])
-{
-    char value[ORR_UNIT_ROOM], ends[SPAN_ROOM];
-    const double low = s * 1e12 * (1 - p->report.low_share),
-                 high = s * 1e12 * (1 + p->report.high_share);
-    orr_ends_text(seconds(s, value), low, high, ends, sizeof ends);
-    if (p->report.high_share > 0 && ends[0])
-        snprintf(out, SPAN_ROOM, "%.30s (%.60s)", value, ends);
-    else
-        snprintf(out, SPAN_ROOM, "%.30s", value);
-    return out;
-}
-
-static void print_text(const cli_context *c,
-                       const orr_plan_serve_options *o,
-                       const orr_plan_serving *list,
-                       size_t count)
-{
-    char a[2][ORR_UNIT_ROOM], range[2][SPAN_ROOM];
-    const bool has_price = list[0].usd_per_mtoken > 0;
-    const size_t top = cli_count(c, "top");
-    size_t undecided = 0;
-    char part[40] = "";
-    if (o->devices)
-        snprintf(part, sizeof part, "%u devices of ", o->devices);
-    printf("%s on %s%s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n", c->args[0],
-           part, o->machine, orr_count_text(o->requests, a[0]), (unsigned long long)o->prompt,
-           (unsigned long long)o->output, count);
-    printf("%4s %10s  %-21s %-21s%s  %s\n", "", "tokens/s", "TTFT (90 %)", "TPOT (90 %)",
-           has_price ? "   $/Mtoken" : "", "plan");
-    for (size_t i = 0; i < count && i < top; i++) {
-        const orr_plan_serving *p = &list[i];
-        undecided += p->is_undecided;
-        printf("%3zu%c %10s  %-21s %-21s", i + 1, p->is_undecided ? '~' : ' ',
-               orr_short_text((uint64_t)p->tokens_per_s, a[0]), span_text(p, p->ttft_s, range[0]),
-               span_text(p, p->tpot_s, range[1]));
-        if (has_price)
-            printf(" %10.4f", p->usd_per_mtoken);
-        printf("  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s",
-               p->ranks.tp, p->ranks.pp);
-        if (p->ranks.ep > 1)
-            printf(", ep %u", p->ranks.ep);
-        printf(", %llu concurrent sequences\n", (unsigned long long)p->max_batch);
-    }
-    if (undecided)
-        printf("~ %zu %s undecided: the difference to the first is within the uncertainty of "
-               "kernels and collectives\n",
-               undecided, undecided == 1 ? "plan is" : "plans are");
-    char command[COMMAND_ROOM];
-    printf("\nto reproduce plan 1:\n  %s\n", command_of(c, o, &list[0], command));
-}
-
-static void put_span(orr_json_writer *w, const char *key, const orr_plan_serving *p, double s)
-{
-    orr_json_put_array(w, key);
-    orr_json_double(w, s * (1 - p->report.low_share));
-    orr_json_double(w, s * (1 + p->report.high_share));
-    orr_json_end_array(w);
-}
-
-static void put_serving(const cli_context *c,
-                        const orr_plan_serve_options *o,
-                        const orr_plan_serving *p,
-                        bool has_command,
-                        orr_json_writer *w)
-{
-    char command[COMMAND_ROOM];
-    orr_json_line(w, 4);
-    orr_json_begin_object(w);
-    orr_json_put_fields(w, ORR_D("tokens_per_s", p->tokens_per_s), ORR_D("ttft_s", p->ttft_s),
-                        ORR_D("tpot_s", p->tpot_s));
-    if (p->report.high_share > 0) {
-        put_span(w, "ttft_interval_s", p, p->ttft_s);
-        if (p->tpot_s > 0)
-            put_span(w, "tpot_interval_s", p, p->tpot_s);
-        orr_json_put_bool(w, "undecided", p->is_undecided);
-    }
-    if (p->usd_per_mtoken > 0)
-        orr_json_put_double(w, "usd_per_mtoken", p->usd_per_mtoken);
-    orr_json_put_fields(w, ORR_U("tp", p->ranks.tp), ORR_U("pp", p->ranks.pp),
-                        ORR_U("ep", p->ranks.ep), ORR_U("replicas", p->ranks.dp),
-                        ORR_U("max_batch", p->max_batch),
-                        ORR_U("weight_bytes", p->report.pools[0].weight_bytes),
-                        ORR_U("kv_bytes", p->report.pools[0].kv_peak));
-    if (has_command)
-        orr_json_put_text(w, "serve", command_of(c, o, p, command));
-    orr_json_end_object(w);
-}
-
-static void put_all(const cli_context *c,
-                    const orr_plan_serve_options *o,
-                    const orr_plan_serving *list,
-                    size_t count,
-                    bool has_commands,
-                    orr_json_writer *w)
-{
-    orr_json_put_fields(w, ORR_T("program", "orrery " ORR_VERSION), ORR_T("model", c->args[0]),
-                        ORR_T("machine", o->machine), ORR_U("requests", o->requests),
-                        ORR_U("prompt", o->prompt), ORR_U("output", o->output));
-    orr_json_put_array(w, "plans");
-    for (size_t i = 0; i < count; i++)
-        put_serving(c, o, &list[i], has_commands, w);
-    orr_json_end_array(w);
-}
-
-static void print_json(const cli_context *c,
-                       const orr_plan_serve_options *o,
-                       const orr_plan_serving *list,
-                       size_t count)
-{
-    cli_json j;
-    const size_t top = cli_count(c, "top");
-    put_all(c, o, list, count < top ? count : top, false, cli_json_open(&j, "orrery-plan-serve"));
-    cli_json_close(&j);
-}
-
-/* The page lists at most this many plans, the best ones. */
-enum { PAGE_PLANS = 2000 };
-
-static orr_code write_page(const cli_context *c,
-                           const orr_plan_serve_options *o,
-                           const orr_machine *m,
-                           const orr_plan_serving *list,
-                           size_t count,
-                           orr_error *err)
-{
-    char title[300], *line = cli_command_line(c);
-    orr_buf text = {0};
-    orr_json_writer w;
+    char *line = cli_command_line(c);
     if (!line)
         return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
-    orr_json_writer_init(&w, &text, NULL);
-    orr_json_begin_object(&w);
-    put_all(c, o, list, count < PAGE_PLANS ? count : PAGE_PLANS, true, &w);
-    orr_json_put_fields(&w, ORR_U("devices", orr_machine_devices(m)),
-                        ORR_U("device_bytes", m->memory), ORR_D("max_ttft_s", o->max_ttft_s),
-                        ORR_D("max_tpot_s", o->max_tpot_s), ORR_T("made_from", line));
-    orr_json_end_object(&w);
-    snprintf(title, sizeof title, "%.140s served by %.140s", c->args[0], o->machine);
-    const orr_code code =
-        write_plan_page(ORR_PLAN_SERVING, title, &text, cli_text(c, "report"), err);
-    orr_buf_fini(&text);
+    const orr_code code = orr_plan_write_serving_page(x, m, line, cli_text(c, "report"), err);
     free(line);
     return code;
 }
 
 static orr_code read_devices(const char *text,
-                             uint32_t out[CLI_PLAN_SIZES],
+                             uint32_t out[ORR_PLAN_SIZES],
                              size_t *count,
                              orr_error *err)
 {
@@ -713,10 +105,10 @@ static orr_code read_devices(const char *text,
         char *end;
         const unsigned long long n = strtoull(p, &end, 10);
         if (*p < '0' || *p > '9' || (*end && *end != ',') || n < 1 || n > 4194304 ||
-            *count == CLI_PLAN_SIZES)
+            *count == ORR_PLAN_SIZES)
             return cli_misuse(
                 err, "--devices '%s' is not a list of at most %d whole numbers such as 256,512",
-                text, CLI_PLAN_SIZES);
+                text, ORR_PLAN_SIZES);
         out[(*count)++] = (uint32_t)n;
         p = *end ? end + 1 : end;
     }
@@ -768,7 +160,7 @@ static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
     orr_model model;
     orr_machine machine;
     orr_plan_serving *list;
-    uint32_t sizes[CLI_PLAN_SIZES] = {0};
+    uint32_t sizes[ORR_PLAN_SIZES] = {0};
     size_t count;
     orr_code code = read_devices(cli_text(c, "devices"), sizes, &count, err);
     if (!code && count > 1)
@@ -803,12 +195,15 @@ static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
         return code;
     const orr_code stopped = code ? say_stopped(c, o.max_seconds, count, err) : ORR_OK;
     code = ORR_OK;
+    const orr_plan_servings found = {.model = c->args[0],
+                                     .options = &o,
+                                     .list = list,
+                                     .count = count,
+                                     .top = cli_count(c, "top")};
     if (cli_given(c, "report") && count)
-        code = write_page(c, &o, &machine, list, count, err);
-    if (!code && cli_flag(c, "json") && count)
-        print_json(c, &o, list, count);
-    else if (!code && count)
-        print_text(c, &o, list, count);
+        code = write_serving_page(c, &found, &machine, err);
+    if (!code && count)
+        code = orr_show_servings(&found, cli_show_form(c), "-", err);
     orr_plan_serve_free(list);
     /* As in a search of training plans, the default limit is no failure. */
     const bool is_default = !serve_is_interrupted && !cli_given(c, "max-time") && count;
@@ -1038,7 +433,7 @@ static void show_rerun(void *context)
 
 /* After Ctrl-C no further runs are started. */
 static orr_code rerun(cli_context *c,
-                      cli_plan *x,
+                      orr_plan_findings *x,
                       const char *what,
                       orr_plan_rerun *list,
                       size_t count,
@@ -1056,7 +451,7 @@ static orr_code rerun(cli_context *c,
 
 /* ---- gain from doubling each rate ---- */
 
-static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
+static orr_code find_rates(cli_context *c, orr_plan_findings *x, orr_error *err)
 {
     const orr_machine *m = orr_plan_search_machine(x->search);
     const orr_plan *best = orr_plan_at(x->search, 0);
@@ -1065,7 +460,7 @@ static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
         const char *name;
         orr_run_change change;
         bool is_there;
-    } all[CLI_PLAN_RATES] = {{"links inside nodes",
+    } all[ORR_PLAN_RATES] = {{"links inside nodes",
                               {.has_dimension = true, .dimension = 0, .bandwidth = 2},
                               m->devices > 1},
                              {"network between nodes",
@@ -1073,9 +468,9 @@ static orr_code find_rates(cli_context *c, cli_plan *x, orr_error *err)
                               m->nodes > 1},
                              {"device memory", {.memory = 2}, true},
                              {"compute, all kernels", {.compute = 2}, true}};
-    orr_plan_rerun runs[CLI_PLAN_RATES] = {0};
+    orr_plan_rerun runs[ORR_PLAN_RATES] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < CLI_PLAN_RATES; i++) {
+    for (size_t i = 0; i < ORR_PLAN_RATES; i++) {
         if (!all[i].is_there)
             continue;
         x->rates[count].name = all[i].name;
@@ -1102,14 +497,14 @@ static void show_check(void *context, double done_s, double all_s)
 }
 
 /* Check the best three plans at each level, all in parallel. */
-static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
+static orr_code check_plans(cli_context *c, orr_plan_findings *x, orr_error *err)
 {
     orr_progress progress;
     struct sigaction old;
     orr_ps budget;
-    orr_plan_check list[ORR_PLAN_LEVELS * CLI_PLAN_CHECKED] = {0};
+    orr_plan_check list[ORR_PLAN_LEVELS * ORR_PLAN_CHECKED] = {0};
     const size_t all = orr_plan_count(x->search),
-                 each = all < CLI_PLAN_CHECKED ? all : CLI_PLAN_CHECKED;
+                 each = all < ORR_PLAN_CHECKED ? all : ORR_PLAN_CHECKED;
     orr_code code = orr_time_parse(cli_text(c, "check-budget"), &budget, err);
     if (code)
         return orr_because(err, code, "--check-budget");
@@ -1135,14 +530,14 @@ static orr_code check_plans(cli_context *c, cli_plan *x, orr_error *err)
 
 /* ---- the command ---- */
 
-static void note_events(cli_plan *x)
+static void note_events(orr_plan_findings *x)
 {
     snprintf(x->limit, sizeof x->limit, "the limit of %llu event%s is reached",
              (unsigned long long)x->max_events, x->max_events == 1 ? "" : "s");
 }
 
 /* Record in words which limit the search reached: memory or events. */
-static void note_limit(cli_plan *x, const orr_plan_search *s, const orr_plan_options *o)
+static void note_limit(orr_plan_findings *x, const orr_plan_search *s, const orr_plan_options *o)
 {
     char bytes[ORR_UNIT_ROOM];
     if (orr_plan_search_is_full(s)) {
@@ -1154,10 +549,10 @@ static void note_limit(cli_plan *x, const orr_plan_search *s, const orr_plan_opt
 }
 
 static orr_code search_one(
-    cli_context *c, orr_plan_options *o, uint32_t devices, cli_plan *x, orr_error *err)
+    cli_context *c, orr_plan_options *o, uint32_t devices, orr_plan_findings *x, orr_error *err)
 {
     orr_progress progress;
-    cli_plan_size *size = &x->sizes[x->size_count];
+    orr_plan_size *size = &x->sizes[x->size_count];
     orr_progress_start(&progress, "simulating", "plans", 0, c->quiet);
     o->devices = devices;
     o->progress = show_progress;
@@ -1207,7 +602,7 @@ static orr_code search_all(cli_context *c,
                            orr_plan_options *o,
                            const uint32_t *sizes,
                            size_t count,
-                           cli_plan *x,
+                           orr_plan_findings *x,
                            orr_error *err)
 {
     const double start_s = now_s();
@@ -1233,14 +628,14 @@ static orr_code search_all(cli_context *c,
 }
 
 /* The cost of a step is proportional to devices x time. */
-static double by_goal(orr_plan_goal goal, const cli_plan_size *s)
+static double by_goal(orr_plan_goal goal, const orr_plan_size *s)
 {
     return goal == ORR_PLAN_MEMORY ? (double)s->best.memory.peak
            : goal == ORR_PLAN_COST ? s->best.step_s * s->devices
                                    : s->best.step_s;
 }
 
-static void choose_size(orr_plan_goal goal, cli_plan *x)
+static void choose_size(orr_plan_goal goal, orr_plan_findings *x)
 {
     x->best_size = 0;
     for (size_t i = 1; i < x->size_count; i++)
@@ -1249,7 +644,7 @@ static void choose_size(orr_plan_goal goal, cli_plan *x)
     x->search = x->size_count ? x->sizes[x->best_size].search : NULL;
 }
 
-static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err)
+static orr_code write_traces(const orr_plan_findings *x, const char *path, orr_error *err)
 {
     orr_set *set;
     const orr_plan *best = orr_plan_at(x->search, 0);
@@ -1261,7 +656,7 @@ static orr_code write_traces(const cli_plan *x, const char *path, orr_error *err
 }
 
 /* Write the output that needs no further simulation. */
-static orr_code write_known(cli_context *c, cli_plan *x, orr_error *err)
+static orr_code write_known(cli_context *c, orr_plan_findings *x, orr_error *err)
 {
     orr_code code = ORR_OK;
     if (cli_given(c, "write"))
@@ -1271,7 +666,7 @@ static orr_code write_known(cli_context *c, cli_plan *x, orr_error *err)
     return code;
 }
 
-static orr_code write_outputs(cli_context *c, cli_plan *x, orr_error *err)
+static orr_code write_outputs(cli_context *c, orr_plan_findings *x, orr_error *err)
 {
     orr_code code = find_rates(c, x, err);
     if (!code && cli_flag(c, "check"))
@@ -1287,7 +682,7 @@ static orr_code run_plan(cli_context *c, orr_error *err)
 {
     orr_plan_options o;
     orr_model model;
-    uint32_t sizes[CLI_PLAN_SIZES] = {0};
+    uint32_t sizes[ORR_PLAN_SIZES] = {0};
     size_t count = 0;
     orr_code code = check_options(c, err);
     if (!code && cli_flag(c, "serve")) {
@@ -1303,15 +698,15 @@ static orr_code run_plan(cli_context *c, orr_error *err)
         code = read_devices(cli_text(c, "devices"), sizes, &count, err);
     if (code)
         return code;
-    cli_plan x = {.model = &model,
-                  .name = c->args[0],
-                  .machine = cli_text(c, "machine"),
-                  .top = cli_count(c, "top"),
-                  .sure = cli_count(c, "sure"),
-                  .max_s = o.max_seconds,
-                  .max_events = o.max_events,
-                  .size_wanted = count ? count : 1,
-                  .goal = cli_text(c, "goal")};
+    orr_plan_findings x = {.model = &model,
+                           .name = c->args[0],
+                           .machine = cli_text(c, "machine"),
+                           .top = cli_count(c, "top"),
+                           .sure = cli_count(c, "sure"),
+                           .max_s = o.max_seconds,
+                           .max_events = o.max_events,
+                           .size_wanted = count ? count : 1,
+                           .goal = cli_text(c, "goal")};
     o.model = &model;
     code = search_all(c, &o, sizes, x.size_wanted, &x, err);
     choose_size(o.goal, &x);
@@ -1328,10 +723,9 @@ static orr_code run_plan(cli_context *c, orr_error *err)
         cli_report(c, err);
     }
     if (!code || (stopped == ORR_ESTOP && code == ORR_ESTOP && has_plans)) {
-        if (cli_flag(c, "json"))
-            plan_json(&x);
-        else
-            plan_text(&x);
+        const orr_code shown = orr_show_plans(&x, cli_show_form(c), "-", err);
+        if (shown)
+            code = shown;
     }
     for (size_t i = 0; i < x.size_count; i++)
         orr_plan_search_destroy(x.sizes[i].search);

@@ -254,14 +254,6 @@ ORR_API void orr_plan_serve_free(orr_plan_serving *list); /* NULL is fine */
 ORR_API orr_code orr_plan_write_csv(const orr_plan_search *s,
                                     const char *path,
                                     orr_error *err) ORR_MUST_CHECK;
-/* One HTML file that shows the plans in `json` (docs/format/plan.md). */
-typedef enum orr_plan_page { ORR_PLAN_TRAINING, ORR_PLAN_SERVING } orr_plan_page;
-ORR_API orr_code orr_plan_write_page(orr_plan_page kind,
-                                     const char *title,
-                                     orr_str json,
-                                     const char *path,
-                                     orr_error *err) ORR_MUST_CHECK;
-
 ORR_API const char *orr_plan_axis_name(orr_plan_axis axis); /* "tp" */
 /* "tp=8": ORR_EUSAGE names the mistake. */
 ORR_API orr_code orr_plan_fix(orr_plan_options *opt,

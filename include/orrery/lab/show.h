@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.h - models, machines, chips, predicted collectives and fits as tables and as JSON.
+/* show.h - models, machines, chips, predicted collectives, fits and plans as tables and as JSON.
  *
  *     orr_model_figures f = {.model = &model, .work = {.tokens = 4096}};
  *     ...                                            // counts, FLOPs and cache by <orrery/lab/model.h>
@@ -15,6 +15,7 @@
 #include <orrery/lab/collectives.h>
 #include <orrery/lab/machine.h>
 #include <orrery/lab/model.h>
+#include <orrery/lab/plan.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -160,6 +161,73 @@ ORR_API orr_code orr_show_step_fit(const orr_step_fit *f,
                                    orr_show_form form,
                                    const char *path,
                                    orr_error *err) ORR_MUST_CHECK;
+
+/* ---- plans of training ---- */
+
+enum { ORR_PLAN_SIZES = 32, ORR_PLAN_RATES = 4, ORR_PLAN_CHECKED = 3 };
+
+/* The best plan for one number of devices. */
+typedef struct orr_plan_size {
+    uint32_t devices;
+    orr_plan best;
+    orr_plan_counts counts;
+    orr_plan_search *search;
+} orr_plan_size;
+
+/* What orrery plan found out. */
+typedef struct orr_plan_findings {
+    const orr_model *model;
+    const char *name, *machine; /* as the user named them */
+    const char *goal;           /* "time", "cost" or "memory" */
+    size_t top, sure;           /* plans to show, and how many of them are proven */
+    bool is_stopped, is_late;
+    char limit[100]; /* the memory or event limit that was reached; "": none */
+    double max_s;    /* limits of the search; 0: none */
+    uint64_t max_events;
+    orr_plan_search *search; /* the search with the best plan by the goal */
+    orr_plan_size sizes[ORR_PLAN_SIZES];
+    size_t size_wanted, size_count, best_size;
+    struct {
+        const char *name;
+        double step_s; /* of the best plan, with this rate doubled */
+    } rates[ORR_PLAN_RATES];
+    size_t rate_count;
+    /* The best plans on more detailed networks; each level has check_count entries. */
+    orr_plan_check checks[ORR_PLAN_LEVELS][ORR_PLAN_CHECKED];
+    size_t check_count;
+} orr_plan_findings;
+
+ORR_API orr_code orr_show_plans(const orr_plan_findings *x,
+                                orr_show_form form,
+                                const char *path,
+                                orr_error *err) ORR_MUST_CHECK;
+/* One HTML file with all plans.  best_report: the file with the report of the best plan, next to
+ * it; NULL: there is none.  made_from: the command line. */
+ORR_API orr_code orr_plan_write_page(const orr_plan_findings *x,
+                                     const char *best_report,
+                                     const char *made_from,
+                                     const char *path,
+                                     orr_error *err) ORR_MUST_CHECK;
+
+/* ---- plans of serving ---- */
+
+typedef struct orr_plan_servings {
+    const char *model; /* as the user named it */
+    const orr_plan_serve_options *options;
+    const orr_plan_serving *list;
+    size_t count; /* at least 1 */
+    size_t top;   /* plans to show */
+} orr_plan_servings;
+
+ORR_API orr_code orr_show_servings(const orr_plan_servings *x,
+                                   orr_show_form form,
+                                   const char *path,
+                                   orr_error *err) ORR_MUST_CHECK;
+ORR_API orr_code orr_plan_write_serving_page(const orr_plan_servings *x,
+                                             const orr_machine *m,
+                                             const char *made_from,
+                                             const char *path,
+                                             orr_error *err) ORR_MUST_CHECK;
 
 #ifdef __cplusplus
 }
