@@ -447,7 +447,7 @@ static void put_checks(const orr_plan_findings *x, orr_json_writer *w)
 }
 
 /* Members common to the page and to JSON, with at most `most` plans, into an open object. */
-static void plan_put(const orr_plan_findings *x, orr_json_writer *w, size_t most)
+static void put_findings(const orr_plan_findings *x, orr_json_writer *w, size_t most)
 {
     orr_plan_counts n;
     const orr_plan *p, *best = orr_plan_at(x->search, 0);
@@ -476,7 +476,7 @@ static void plan_put(const orr_plan_findings *x, orr_json_writer *w, size_t most
 }
 
 /* Plans for the other numbers of devices, for the page. */
-static void plan_put_others(const orr_plan_findings *x, orr_json_writer *w)
+static void put_other_sizes(const orr_plan_findings *x, orr_json_writer *w)
 {
     const orr_plan *p;
     orr_json_put_array(w, "other_sizes");
@@ -502,7 +502,7 @@ orr_code orr_show_plans(const orr_plan_findings *x,
     orr_buf b = {0};
     orr__document d;
     if (form == ORR_SHOW_JSON) {
-        plan_put(x, orr__document_begin(&d, "orrery-plan"), x->top);
+        put_findings(x, orr__document_begin(&d, "orrery-plan"), x->top);
         return orr__document_save(&d, path, err);
     }
     print_findings(&b, x);
@@ -520,8 +520,8 @@ orr_code orr_plan_write_page(const orr_plan_findings *x,
     orr_json_writer w;
     orr_json_writer_init(&w, &text, NULL);
     orr_json_begin_object(&w);
-    plan_put(x, &w, SIZE_MAX);
-    plan_put_others(x, &w);
+    put_findings(x, &w, SIZE_MAX);
+    put_other_sizes(x, &w);
     orr_json_put_fields(&w, ORR_T("best_report", best_report), ORR_T("made_from", made_from));
     orr_json_end_object(&w);
     snprintf(title, sizeof title, "%.140s on %.140s", x->name, x->machine);
