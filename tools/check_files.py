@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks that file names are unique, so that the name in a backtrace is enough; source files begin with the licence
-line; no absolute paths of a developer's machine occur; no file exceeds 1,500 lines; comments name existing files; the
-README of a folder, or of one above it, names each source file there, its folder or a pattern (`coll_plan*.c`)."""
+line; no absolute paths of a developer's machine occur; no file exceeds 1,500 lines; comments name existing files and
+wrap where code does, at 100 columns, except for examples, tables and drawings, which are indented, and URLs; the README
+of a folder, or of one above it, names each source file there, its folder or a pattern (`coll_plan*.c`)."""
 
 import collections
 import fnmatch
@@ -18,17 +19,28 @@ LINES_MAX = 1500
 # Files that comments may name: those of other programs, of users, and generated ones.
 OTHERS = {"scale.py", "main.py", "train.py", "net.py", "et_feeder.h", "enqueue.cc", "topo.h", "search.cc", "model.py"}
 NAMED = re.compile(r"(?<![\w/<.*-])[a-z][a-z0-9_]+\.(?:c|h|cc|hpp)\b|(?<![\w/<.*-])[a-z][a-z0-9_]+\.py\b")
-COMMENT = re.compile(r"/\*.*?\*/", re.S)
+COLUMNS = 100
+MAY_BE_WIDE = re.compile(r"\s*(?:/?\*|//) {5}|.*://")
 
 
 def stale_names(path, known):
     """File names in comments that do not exist."""
     text = tree.read(path)
-    for comment in COMMENT.finditer(text):
+    for comment in tree.comments(text):
         for name in NAMED.finditer(comment.group(0)):
             if name.group(0) not in known:
                 number = text.count("\n", 0, comment.start() + name.start()) + 1
                 yield f"{path}:{number}: a comment names {name.group(0)}, which does not exist"
+
+
+def wide_comments(path):
+    text = tree.read(path)
+    lines = text.split("\n")
+    for comment in tree.comments(text):
+        first, last = (text.count("\n", 0, at) for at in comment.span())
+        for number in range(first, last + 1):
+            if len(lines[number]) > COLUMNS and not MAY_BE_WIDE.match(lines[number]):
+                yield f"{path}:{number + 1}: a comment of {len(lines[number])} columns; wrap it at {COLUMNS}"
 
 
 def unlisted():
@@ -60,7 +72,7 @@ def main():
             continue
         lines = tree.read(path).splitlines()
         if path.suffix in tree.C_SUFFIXES and path.parts[0] in ("src", "cli", "include"):
-            problems += stale_names(path, known)
+            problems += [*stale_names(path, known), *wide_comments(path)]
         if path.suffix in tree.C_SUFFIXES and len(lines) > LINES_MAX:
             problems.append(f"{path}: {len(lines)} lines; look for the seam")
         for number, line in enumerate(lines, 1):

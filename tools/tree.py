@@ -9,6 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 C_SUFFIXES = (".c", ".h", ".cc", ".hpp")
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
 
 def files():
@@ -40,7 +41,12 @@ def code_only(text, keep_strings=False):
         if token.startswith(("/*", "//")):
             return re.sub(r"[^\n]", " ", token)
         return token if keep_strings else token[0] + " " * (len(token) - 2) + token[-1]
-    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
+    return COMMENT_OR_STRING.sub(blank, text)
+
+
+def comments(text):
+    """The matches of its comments; what looks like one inside a string is none."""
+    return (found for found in COMMENT_OR_STRING.finditer(text) if found.group(0).startswith(("/*", "//")))
 
 
 def report(problems):

@@ -43,8 +43,8 @@ typedef struct orr__what_ifs {
 /* What-ifs: a faster network, chip or memory, and variants of the workload: the run simulated again
  * with one change, or an estimate from the critical path. */
 
-/* About ten seconds.  Counted in events, so that the page is the same on a busy machine; those of packets are
- * quicker. */
+/* About ten seconds.  Counted in events, so that the page is the same on a busy machine; those of
+ * packets are quicker. */
 #define AUTO_EVENTS 2e7
 #define AUTO_PACKET_EVENTS 2e8
 enum { VARIANTS = 8 }; /* limit on variants tried, approximate */

@@ -17,8 +17,8 @@
  *
  * Scheduling and running an event are a few dozen instructions, and a run has millions of events.
  * So what most runs do not keep (orders, places, trails) costs one test, of keeps_more, and is done
- * in functions of its own, as is whatever happens rarely (ORR_APART): inline it would take registers
- * from the rest.
+ * in functions of its own, as is whatever happens rarely (ORR_APART): inline it would take
+ * registers from the rest.
  *
  * Invariant: now never decreases; the running bucket and the running group stay in the table until
  * they are empty. */

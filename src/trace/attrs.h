@@ -97,8 +97,8 @@ static inline bool orr__node_get(const orr_node *node, orr__attr_key key, orr_at
     return orr_node_attr(node, orr__attr_rows[key].name.ptr, out);
 }
 
-/* What goes on this stream goes on beside another pass (orrery stage --ep-overlap), so that a device
- * does not stand still for it. */
+/* What goes on this stream goes on beside another pass (orrery stage --ep-overlap), so that a
+ * device does not stand still for it. */
 enum { ORR__STREAM_BESIDE = 8 };
 
 #endif

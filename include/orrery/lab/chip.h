@@ -153,8 +153,8 @@ ORR_API size_t orr_kernel_text(const orr_kernel *k, char *out, size_t size);
 /* Removes the first kernel from a list separated by ";".  ORR_END: the list is empty. */
 ORR_API orr_code orr_kernel_next(orr_str *list, orr_kernel *out, orr_error *err) ORR_MUST_CHECK;
 
-/* Side and stride of a convolution whose image has one side and whose result another: a kernel has no
- * padding, its result is its image by the stride. */
+/* Side and stride of a convolution whose image has one side and whose result another: a kernel has
+ * no padding, its result is its image by the stride. */
 ORR_API void orr_kernel_set_sides(orr_kernel *k, uint64_t side, uint64_t out_side);
 
 /* ORR_OK, or ORR_EINPUT naming the size that is missing or too large. */

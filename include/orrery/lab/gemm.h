@@ -14,7 +14,8 @@
  * one's own (hardware.h, systolic.h) as long as the arrays need for the products or memory for the
  * traffic, whichever is longer.  docs/format/shapes.md has the CSV file, docs/design/gemm.md how a
  * layer becomes products, shards and collectives.  Equal products are evaluated once, each in
- * constant time, so cost does not depend on sizes.  Experimental: may change in the next release. */
+ * constant time, so cost does not depend on sizes.  Experimental: may change in the next
+ * release. */
 #ifndef ORRERY_LAB_GEMM_H
 #define ORRERY_LAB_GEMM_H
 

@@ -34,8 +34,8 @@ typedef enum orr_model_norm {
 typedef enum orr_model_qk_norm {
     ORR_MODEL_NO_QK_NORM = 0,
     ORR_MODEL_QK_NORM_HEAD, /* one of head_dim for queries, one for keys, shared by all heads */
-    ORR_MODEL_QK_NORM_ALL_HEADS, /* over all heads at once: heads * head_dim and kv_heads * head_dim */
-    ORR_MODEL_QK_NORM_EACH_HEAD /* a separate weight per head, no bias (StableLM 2 12B) */
+    ORR_MODEL_QK_NORM_ALL_HEADS, /* over all heads: heads * head_dim and kv_heads * head_dim */
+    ORR_MODEL_QK_NORM_EACH_HEAD  /* a separate weight per head, no bias (StableLM 2 12B) */
 } orr_model_qk_norm;
 
 typedef enum orr_model_position {

@@ -242,8 +242,8 @@ typedef struct orr_plan_serving {
 } orr_plan_serving;
 
 /* Every plan that fits and meets the limits, highest tokens per second first.  ORR_EUSAGE: there is
- * none, and which limit removed the last.  ORR_ESTOP: the search was stopped; the list has the plans
- * so far, perhaps none. */
+ * none, and which limit removed the last.  ORR_ESTOP: the search was stopped; the list has the
+ * plans so far, perhaps none. */
 ORR_API orr_code orr_plan_serve(const orr_plan_serve_options *opt,
                                 orr_plan_serving **out,
                                 size_t *count,

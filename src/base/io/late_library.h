@@ -2,7 +2,8 @@
 /* late_library.h - functions of a shared library that is loaded when they are first needed.
  *
  * Graphviz and SQLite serve a few commands, and loading them took every start of the program half
- * of its instructions and a megabyte of memory; simdjson, which brings the C++ library, another.  Who uses such a library lists its functions once:
+ * of its instructions and a megabyte of memory; simdjson, which brings the C++ library, another.
+ * Who uses such a library lists its functions once:
  *
  *     #define CALLS(X) X(sqlite3_open_v2) X(sqlite3_close)
  *     static struct { ORR_LATE_FIELDS(CALLS) } lib;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h - where memory comes from.  Only src/base calls malloc; everything else goes through here.
+/* memory.h - where memory comes from.  Only src/base calls malloc; all else goes through here.
  *
  * arena: one per lifetime (a trace, a run, a record).  Nothing is freed one by one.
  *
@@ -7,8 +7,8 @@
  *     uint32_t *first = orr_arena_new(a, n + 1, uint32_t);   // zeroed; NULL when memory or n is out of range
  *     orr_arena_destroy(a);
  *
- * grow: one array that grows while its final length is not known.  Growth is by half and goes through
- * realloc, which for large blocks moves page tables and not bytes, so a growing column costs no second copy.
+ * grow: one array that grows, by half, while its final length is not known.  It uses realloc,
+ * which for large blocks moves page tables, not bytes: a growing column costs no second copy.
  *
  *     if (!orr_grow(&ids, &room, n + 1)) return out_of_memory(err);
  *     ids[n++] = id;

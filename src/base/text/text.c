@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c - the nearest word, lists of ranks, text into arrays.
  *
- * The nearest word: letters to insert, remove, replace or swap, counted in the usual table, of which
- * three rows are kept. */
+ * The nearest word: letters to insert, remove, replace or swap, counted in the usual table, of
+ * which three rows are kept. */
 #include "text.h"
 
 #include <inttypes.h>

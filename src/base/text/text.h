@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.h - the few things one does with an orr_str, the shape of UTF-8, lists of ranks, the word that
- * was probably meant, and text into arrays. */
+/* text.h - the few things one does with an orr_str, the shape of UTF-8, lists of ranks, the word
+ * that was probably meant, and text into arrays. */
 #ifndef ORR_BASE_TEXT_H
 #define ORR_BASE_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stop.h - work that can be asked to stop: what orr_stop_when (orrery/lab/stop.h) set for this thread,
- * and limits of time and memory.
+/* stop.h - work that can be asked to stop: what orr_stop_when (orrery/lab/stop.h) set for this
+ * thread, and limits of time and memory.
  *
  * Every request for memory asks, which is often enough for nearly all work; a loop that asks for
  * none over millions of items looks itself, every thousand items or so:

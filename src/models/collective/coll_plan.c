@@ -265,7 +265,7 @@ uint64_t coll_step_bytes(const coll_plan *p, const coll_step *s, uint64_t data)
         const uint64_t unit = p->units[s->unit], gone = s->piece * unit;
         n = n <= gone ? 0 : n - gone < unit ? n - gone : unit;
     }
-    /* At least one byte, as every message has (match.c): an empty one would still have to arrive. */
+    /* At least one byte, like every message (match.c): an empty one would still have to arrive. */
     return n ? orr_sat_mul(n, s->factor) : 1;
 }
 

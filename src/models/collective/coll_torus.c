@@ -214,7 +214,7 @@ static double all_rates(const torus_shape *s)
     return sum;
 }
 
-/* Half an all-reduce of a byte: its time without latency, and the bytes a rank sends on each axis. */
+/* Half an all-reduce of a byte: its time without latency, and bytes a rank sends on each axis. */
 static double half_ns(const torus_shape *s, double sent[TORUS_AXES])
 {
     double left[TORUS_AXES], ns = 0;

@@ -42,7 +42,7 @@ typedef struct torus_shape {
     uint64_t nodes;                  /* tori that the group spans, joined by switches */
     double out_rate, out_latency_ns; /* of a rank between them */
     /* The members are no box: one ring through all of them.  Of it: ns per byte that each member
-     * sends to both neighbours (of torus_ring_of: to the next), and the time of its longest step. */
+     * sends to both neighbours (of torus_ring_of: to the next), and its longest step's time. */
     uint64_t is_ring;
     double ring_cost, ring_latency_ns;
 } torus_shape;

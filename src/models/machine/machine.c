@@ -211,8 +211,8 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
     return code ? code : orr_yaml_take_bool(map, "reduces", &m->fabric_reduces, err);
 }
 
-/* Another chip than that of the base has its own peaks and memory; only a file's memory is not known
- * here: it stays.  label: as in take_collectives. */
+/* Another chip than that of the base has its own peaks and memory; only a file's memory is not
+ * known here: it stays.  label: as in take_collectives. */
 static orr_code take_chip(orr_yaml_value map, orr_machine *m, const char *label, orr_error *err)
 {
     char old[sizeof m->chip];

@@ -99,8 +99,8 @@ typedef struct lay_op {
     size_t product_count;
     uint64_t vector_ops; /* beside the arrays */
     uint64_t elements;   /* from and to memory */
-    /* The same on a chip: one kernel, without a type, its bytes counted in elements.  Two passes may
-     * share one (both gradients of a convolution). */
+    /* The same on a chip: one kernel, without a type, its bytes counted in elements.  Two passes
+     * may share one (both gradients of a convolution). */
     orr_kernel kernel;
     uint32_t kernel_shares; /* 0: 1 */
 } lay_op;

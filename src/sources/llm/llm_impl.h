@@ -423,7 +423,7 @@ typedef struct llm_step {
     /* Elementwise: count; exchange, gather: count sent by a rank; enter, leave: of all tokens. */
     uint64_t numbers;
     uint64_t operations; /* elementwise: for each number */
-    /* Elementwise: moved, where it is not the usual; exchange: that go with the numbers, both ways. */
+    /* Elementwise: moved, where not the usual; exchange: that go with the numbers, both ways. */
     uint64_t bytes;
 } llm_step;
 

@@ -119,8 +119,8 @@ static bool is_wide(const llm_step *s)
     return strcmp(s->name, "head.logits") == 0 || strcmp(s->name, "moe.router") == 0;
 }
 
-/* Scales of 32 numbers are free in the units: MXFP8 takes as long as FP8, which was measured on more
- * chips. */
+/* Scales of 32 numbers are free in the units: MXFP8 takes as long as FP8, which was measured on
+ * more chips. */
 static orr_kernel_type type_of_products(const llm_job *g, const llm_step *s)
 {
     if (!is_narrow(g) || is_wide(s))
@@ -233,11 +233,11 @@ static void launch_product(llm_pen *p, const llm_step *s, orr_kernel k)
 }
 
 /* What goes into a product is scaled and cast, once as it is and once transposed, which is slow
- * (Transformer Engine's pull request 101: 4,096 x 4,096 numbers in 51.5 us on an H100, 1.3 TB/s, as other
- * strided kernels); units that take scales of 32 or 16 numbers need no transposed copy, but scales both
- * ways: 8,192 x 8,192 numbers to MXFP8 in 52 us on a B200, where a plain pass over as many bytes takes
- * 40 (ROCm/TransformerEngine's pull request 598, cast only).  NVFP4 looks for the largest of the
- * whole tensor first. */
+ * (Transformer Engine's pull request 101: 4,096 x 4,096 numbers in 51.5 us on an H100, 1.3 TB/s, as
+ * other strided kernels); units that take scales of 32 or 16 numbers need no transposed copy, but
+ * scales both ways: 8,192 x 8,192 numbers to MXFP8 in 52 us on a B200, where a plain pass over as
+ * many bytes takes 40 (ROCm/TransformerEngine's pull request 598, cast only).  NVFP4 looks for the
+ * largest of the whole tensor first. */
 static void cast(llm_pen *p, uint64_t numbers)
 {
     const orr_dtype dtype = p->g->opt.dtype;
@@ -265,8 +265,9 @@ static uint64_t cast_share(const llm_job *g, bool is_gathered)
 }
 
 /* Megatron-Core 0.15, TEGroupedMLP._apply_bias: torch.cat([t + b * p ...]).to(dtype), and what
- * autograd makes of it.  p, what the router thinks of an expert, has 32 bits with DeepEP and its kin
- * (transformer/moe/token_dispatcher.py: token_probs.float()), else the type of the router, that between products. */
+ * autograd makes of it.  p, what the router thinks of an expert, has 32 bits with DeepEP and its
+ * kin (transformer/moe/token_dispatcher.py: token_probs.float()), else the type of the router, that
+ * between products. */
 static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
@@ -292,10 +293,11 @@ static void expert_bias(llm_pen *p, const llm_step *s, bool is_backward)
 }
 
 /* With what travels in pieces a product is done in pieces, too.  Transformer Engine's userbuffers
- * (module/base.py): forward in tp of them where its input is gathered, in 4 where its result is added up;
- * backward, what was added up is gathered in tp pieces, all else is done as a whole beside the traffic.
- * The head is not among its layers.  PyTorch's async TP, which needs torch.compile, cuts every such
- * product into as many pieces as ranks (torch/distributed/_symmetric_memory, _pipelined_*). */
+ * (module/base.py): forward in tp of them where its input is gathered, in 4 where its result is
+ * added up; backward, what was added up is gathered in tp pieces, all else is done as a whole
+ * beside the traffic.  The head is not among its layers.  PyTorch's async TP, which needs
+ * torch.compile, cuts every such product into as many pieces as ranks
+ * (torch/distributed/_symmetric_memory, _pipelined_*). */
 static uint64_t pieces_under_traffic(const llm_job *g, const llm_step *s, bool is_backward)
 {
     if (!g->opt.overlaps_tensor || !g->is_sequence_parallel || g->pass || s->copies > 1 ||
@@ -308,9 +310,9 @@ static uint64_t pieces_under_traffic(const llm_job *g, const llm_step *s, bool i
     return is_gathered ? g->opt.tp : is_added_up && !is_backward ? 4 : 0;
 }
 
-/* Megatron-Core, transformer/attention.py: queries are views between the keys and values of their groups, which
- * reshape copies where there are several; Transformer Engine's SplitAlongDim joins the gradients, unless all
- * three lie in one matrix already, as without rotations. */
+/* Megatron-Core, transformer/attention.py: queries are views between the keys and values of their
+ * groups, which reshape copies where there are several; Transformer Engine's SplitAlongDim joins
+ * the gradients, unless all three lie in one matrix already, as without rotations. */
 static bool has_heads_to_copy(const llm_job *g, const llm_step *s)
 {
     return g->software->copies_heads && !g->pass && !orr_model_is_mla(g->m) &&
@@ -343,7 +345,8 @@ static void product_forward(llm_pen *p, const llm_step *s)
     copy_queries(p, s);
 }
 
-/* The fused experts take the gradient through the activation in this product, with that of the first bias. */
+/* The fused experts take the gradient through the activation in this product, with that of the
+ * first bias. */
 static bool gives_bias_too(const llm_job *g, const llm_step *s)
 {
     return g->software->expert_bias_slowdown > 0 && s->is_expert && s->is_down && s->has_bias;
@@ -522,10 +525,10 @@ void llm_launch_repeat(llm_pen *p, bool is_backward)
              g->tokens * width[i] * heads[!is_backward]);
 }
 
-/* PyTorch 2.6, distributed/tensor/experimental/_attention.py: _SDPAMerger takes what a block gives to
- * 32 bits and does out - sigmoid(...) * (out - block); a block that only half of the queries see is
- * put back with the other half.  Backward, gradients of queries, keys and values are added up in 32
- * bits, and the latter two joined to be passed on. */
+/* PyTorch 2.6, distributed/tensor/experimental/_attention.py: _SDPAMerger takes what a block gives
+ * to 32 bits and does out - sigmoid(...) * (out - block); a block that only half of the queries see
+ * is put back with the other half.  Backward, gradients of queries, keys and values are added up in
+ * 32 bits, and the latter two joined to be passed on. */
 void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backward)
 {
     const uint64_t narrow = numbers * p->g->act, wide = numbers * 4;
@@ -544,11 +547,12 @@ void llm_launch_merge(llm_pen *p, uint64_t numbers, bool is_half, bool is_backwa
         pass_over(p, wide, wide, false);
 }
 
-/* Transformer Engine 2, attention/dot_product_attention/context_parallel.py, AttnFuncWithCPAndKVP2P:
- * keys and values are joined to travel.  With a causal mask a later block has half of the keys and
- * values, or half of the queries, by turns, and these are copied out.  Results are scaled and added
- * up, over all queries or half of them; so are the gradients of queries, and those of keys and
- * values.  Blocks without halves (no mask, or tokens not dealt out evenly) need no copies. */
+/* Transformer Engine 2, attention/dot_product_attention/context_parallel.py,
+ * AttnFuncWithCPAndKVP2P: keys and values are joined to travel.  With a causal mask a later block
+ * has half of the keys and values, or half of the queries, by turns, and these are copied out.
+ * Results are scaled and added up, over all queries or half of them; so are the gradients of
+ * queries, and those of keys and values.  Blocks without halves (no mask, or tokens not dealt out
+ * evenly) need no copies. */
 void llm_launch_correction(llm_pen *p,
                            uint64_t queries,
                            uint64_t keys_values,
@@ -718,9 +722,10 @@ static void residual_sum(llm_pen *p, const llm_step *s)
     }
 }
 
-/* Megatron-Core, weighted_bias_quick_geglu_impl: both halves of what experts multiplied are clamped,
- * views of one matrix, and joined again, before the compiled function.  Backward PyTorch compares
- * (once for a bound above, twice and an and for two), chooses, and joins the halves.  n: numbers of a half. */
+/* Megatron-Core, weighted_bias_quick_geglu_impl: both halves of what experts multiplied are
+ * clamped, views of one matrix, and joined again, before the compiled function.  Backward PyTorch
+ * compares (once for a bound above, twice and an and for two), chooses, and joins the halves.  n:
+ * numbers of a half. */
 static void clamp_gate(llm_pen *p, uint64_t n, bool is_backward)
 {
     const uint64_t half = n * p->g->act;
@@ -737,8 +742,8 @@ static void clamp_gate(llm_pen *p, uint64_t n, bool is_backward)
     pass_over(p, 2 * half, 2 * half, false);
 }
 
-/* Megatron-Core, fusions/fused_bias_swiglu.py: functions of torch.compile; with them what the router
- * thinks of an expert is multiplied, whose gradient is a sum along each row. */
+/* Megatron-Core, fusions/fused_bias_swiglu.py: functions of torch.compile; with them what the
+ * router thinks of an expert is multiplied, whose gradient is a sum along each row. */
 static void compiled_gate(llm_pen *p, const llm_step *s, uint64_t n, bool is_backward)
 {
     if (p->g->m->has_clamped_gate && p->g->software->leaves_scales && !is_backward)
@@ -750,9 +755,10 @@ static void compiled_gate(llm_pen *p, const llm_step *s, uint64_t n, bool is_bac
         clamp_gate(p, n, true);
 }
 
-/* Megatron-Core, transformer/moe/paged_stash.py (moe_paged_stash): graphs need buffers for the most tokens
- * that may come, so what the fused experts keep (their input and that of the second product in 8 bits, that of
- * the activation in 16) is copied to pages behind the forward pass and back before the backward one. */
+/* Megatron-Core, transformer/moe/paged_stash.py (moe_paged_stash): graphs need buffers for the most
+ * tokens that may come, so what the fused experts keep (their input and that of the second product
+ * in 8 bits, that of the activation in 16) is copied to pages behind the forward pass and back
+ * before the backward one. */
 static void stash(llm_pen *p, uint64_t n)
 {
     const llm_job *g = p->g;
@@ -819,8 +825,8 @@ static void rotate_back(llm_pen *p, uint64_t bytes)
     pass_over(p, bytes, bytes, true);
 }
 
-/* Megatron-Core, fused_apply_mla_rope_for_kv: what the up-projection gives is split into values and keys, which get
- * their rotated part, the same for all heads. */
+/* Megatron-Core, fused_apply_mla_rope_for_kv: what the up-projection gives is split into values and
+ * keys, which get their rotated part, the same for all heads. */
 static void split_latents(llm_pen *p, bool is_backward)
 {
     const orr_model *m = p->g->m;
@@ -842,8 +848,9 @@ static void rotate(llm_pen *p, const llm_step *s, bool is_backward)
         compiled_rotation(p, s, is_backward);
         return;
     }
-    /* Megatron-Core, embeddings/rope_utils.py: Transformer Engine's kernel does not scale, so that of PyTorch's operators is
-     * taken, which also joins what is rotated with the rest of a head, even if there is none. */
+    /* Megatron-Core, embeddings/rope_utils.py: Transformer Engine's kernel does not scale, so that
+     * of PyTorch's operators is taken, which also joins what is rotated with the rest of a head,
+     * even if there is none. */
     const bool is_scaled = m->has_scaled_rotary && g->software->leaves_scales && !g->pass;
     if (g->software->joins_elementwise && !is_scaled) {
         pass(p, s->numbers, s->numbers);
@@ -1054,10 +1061,10 @@ static void select_experts(llm_pen *p, const llm_step *s)
                                .n = m->experts});
 }
 
-/* Transformer Engine's permutations (moe_permute_fusion of Megatron-Core), rows of tokens and their copies.
- * Exchanged copy by copy, tokens are copied before; what comes from each rank is then put together by
- * expert (sort_chunks_by_idxs), and in 8 or 4 bits each expert's rows are padded (Fp8Padding).
- * Sent once to a rank, they are copied behind the exchange, to padded places. */
+/* Transformer Engine's permutations (moe_permute_fusion of Megatron-Core), rows of tokens and their
+ * copies.  Exchanged copy by copy, tokens are copied before; what comes from each rank is then put
+ * together by expert (sort_chunks_by_idxs), and in 8 or 4 bits each expert's rows are padded
+ * (Fp8Padding).  Sent once to a rank, they are copied behind the exchange, to padded places. */
 static void permute(llm_pen *p, const llm_step *s)
 {
     const llm_job *g = p->g;
@@ -1223,8 +1230,9 @@ void llm_launch_loss(llm_pen *p, llm_loss_part part)
         if (g->software->keeps_logits)
             pass_over(p, n * 4, n * 4, false);
     } else if (g->software->keeps_logits) {
-        /* Megatron-Core, fusions/fused_cross_entropy.py: a compiled function for each line between two
-         * reductions; cast and largest, exponentials and sum, (above) over their sum, gradient. */
+        /* Megatron-Core, fusions/fused_cross_entropy.py: a compiled function for each line between
+         * two reductions; cast and largest, exponentials and sum, (above) over their sum,
+         * gradient. */
         pass_over(p, part == LLM_LOSS_MAX ? n * 2 : n * 4, part == LLM_LOSS_GRAD ? n * 2 : n * 4,
                   false);
     } else if (!g->software->upcasts_logits) {

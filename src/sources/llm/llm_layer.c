@@ -1205,8 +1205,8 @@ static int add_shared_ffn(llm_steps *s, int from)
 }
 
 /* Megatron-Core computes shared experts under the exchanges only where copies travel; its flex
- * dispatcher has no such overlap (set_shared_experts of MoEFlexTokenDispatcher), so they come before
- * the router there. */
+ * dispatcher has no such overlap (set_shared_experts of MoEFlexTokenDispatcher), so they come
+ * before the router there. */
 static int add_experts(llm_steps *s, int from)
 {
     const llm_job *g = s->g;

@@ -30,7 +30,7 @@ typedef enum llm_config_windows {
     LLM_WINDOWS_ALL,      /* in all layers, unless use_sliding_window is false */
     LLM_WINDOWS_ASKED,    /* in all layers, if use_sliding_window is true */
     LLM_WINDOWS_LATE,     /* the same, from layer max_window_layers on */
-    LLM_WINDOWS_MIXED /* base.global_every, or sliding_window_pattern, makes one of so many global */
+    LLM_WINDOWS_MIXED     /* one of base.global_every, or of sliding_window_pattern, is global */
 } llm_config_windows;
 
 typedef struct llm_family {

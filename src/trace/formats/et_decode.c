@@ -676,8 +676,8 @@ orr_attrs orr_node_attrs(const orr_node *node)
     return (orr_attrs){node->body.ptr, node->body.ptr + node->body.len, NODE_ATTR};
 }
 
-/* Does an attribute have another name?  Nearly all begin with their name and hold no byte that could be
- * the tag of a second one, so most need no decoding. */
+/* Does an attribute have another name?  Nearly all begin with their name and hold no byte that
+ * could be the tag of a second one, so most need no decoding. */
 static bool has_other_name(orr_span attr, const char *name, size_t len)
 {
     const uint8_t *p = attr.ptr;

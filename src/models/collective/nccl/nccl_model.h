@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 typedef enum nccl_generation {
-    NCCL_OTHER, /* not NVIDIA, or not measured: Hopper's behaviour at the rates given, wide interval */
+    NCCL_OTHER, /* not NVIDIA, or not measured: Hopper's behaviour at given rates, wide interval */
     NCCL_VOLTA,
     NCCL_AMPERE,
     NCCL_HOPPER,

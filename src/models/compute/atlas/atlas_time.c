@@ -227,8 +227,9 @@ static const orr_chip *find_bucket(
 }
 
 /* The public rows with heads of 81 to 128 are causal, with heads of 128 and at most 16,384 tokens.
- * Rows without a mask share their grid but have heads of 72 and 80, which kernels pad.  So a head of
- * 128 is never slower per operation than its own rows, and keeps their rate beyond the longest. */
+ * Rows without a mask share their grid but have heads of 72 and 80, which kernels pad.  So a head
+ * of 128 is never slower per operation than its own rows, and keeps their rate beyond the
+ * longest. */
 enum { LONGEST_MASKED = 16384 };
 
 static atlas_point look_masked(const atlas_class *c, const double *x)
@@ -305,8 +306,8 @@ static bool is_same_die(const orr_chip *a, const orr_chip *b)
            a->peak_tflops[ORR_TYPE_BF16] == b->peak_tflops[ORR_TYPE_BF16];
 }
 
-/* cuDNN's attention on an H100 (FlashAttention-3, arXiv 2407.08608, figures 5 and 6, heads of 64 and
- * 128) is up to this far from ours on an H200, whose cuDNN is two years newer. */
+/* cuDNN's attention on an H100 (FlashAttention-3, arXiv 2407.08608, figures 5 and 6, heads of 64
+ * and 128) is up to this far from ours on an H200, whose cuDNN is two years newer. */
 #define SAME_DIE 0.15
 
 static bool time_attention(const orr_chip *chip, const orr_kernel *k, estimate *e)
@@ -476,8 +477,8 @@ static bool time_measured(const orr_chip *chip,
     }
 }
 
-/* Lower bound of any kernel: the arithmetic at the highest clock (of another chip's measurements: at
- * the published peak), the memory at its peak unless everything may be cached. */
+/* Lower bound of any kernel: the arithmetic at the highest clock (of another chip's measurements:
+ * at the published peak), the memory at its peak unless everything may be cached. */
 static double least_us(const orr_chip *chip,
                        const orr_kernel *k,
                        const orr_kernel_work *w,

@@ -90,9 +90,9 @@ static double flash2_slowdown(const orr_chip *chip, const orr_kernel *k)
  * Triton; their geometric mean. */
 static const double TRITON_SLOWDOWN = 1.8;
 
-/* Transformer Engine, multi_stream_cublas_gemm: a product of cuBLAS for each expert, on four streams, which
- * together take as long as one after the other (its issue 2203: 24 experts, 5.02 and 4.94 ms, backward 10.0 and
- * 10.1), not one kernel for all. */
+/* Transformer Engine, multi_stream_cublas_gemm: a product of cuBLAS for each expert, on four
+ * streams, which together take as long as one after the other (its issue 2203: 24 experts, 5.02 and
+ * 4.94 ms, backward 10.0 and 10.1), not one kernel for all. */
 static double separate_slowdown(const orr_chip *chip, const orr_kernel *k)
 {
     const bool is_wgrad = k->layout == ORR_LAYOUT_TN;
@@ -114,8 +114,8 @@ double orr__software_slowdown(const orr_software *s, const orr_chip *chip, const
 {
     if (k->kind == ORR_KERNEL_GROUPED && k->groups && s->separates_experts)
         return separate_slowdown(chip, k);
-    /* cudnn-frontend, pull request 322: on a GB200 139 us without the gradient of the bias, 1,363 with it, 156
-     * once its sum was a loop that the compiler unrolls. */
+    /* cudnn-frontend, pull request 322: on a GB200 139 us without the gradient of the bias, 1,363
+     * with it, 156 once its sum was a loop that the compiler unrolls. */
     if (k->kind == ORR_KERNEL_GROUPED && k->layout == ORR_LAYOUT_NN && k->form == ORR_FORM_BIAS &&
         s->expert_bias_slowdown > 0)
         return s->expert_bias_slowdown;
@@ -124,9 +124,10 @@ double orr__software_slowdown(const orr_software *s, const orr_chip *chip, const
     return flash2_slowdown(chip, k) * (s->has_triton_attention ? TRITON_SLOWDOWN : 1);
 }
 
-/* Ten of those kernels, FlashAttention 2 beside cuDNN's: watts above 150 at rest for as many operations
- * at the same clock (what one draws grows with its square), 1.20 to 1.46 times as many; geometric
- * mean.  Six whose power was read over a part of the time only, below 600 W, do not count. */
+/* Ten of those kernels, FlashAttention 2 beside cuDNN's: watts above 150 at rest for as many
+ * operations at the same clock (what one draws grows with its square), 1.20 to 1.46 times as many;
+ * geometric mean.  Six whose power was read over a part of the time only, below 600 W, do not
+ * count. */
 static const double FLASH2_DRAW = 1.35;
 
 double orr__software_draw(const orr_software *s, const orr_chip *chip, const orr_kernel *k)

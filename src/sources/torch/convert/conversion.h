@@ -146,7 +146,7 @@ void conv_close(conv_state *c); /* NULL is fine */
 
 /* ---- values as Python prints them ----
  *
- * JSON values in the notation of Python's str(), which the converter's files hold (chakra.md 4.2). */
+ * JSON values in the notation of Python's str(), as in the converter's files (chakra.md 4.2). */
 
 /* Appends str(json.loads(text)), except that a top-level string keeps its quotes. `json` is one
  * value that a JSON reader has accepted.  The buffer records running out of memory. */

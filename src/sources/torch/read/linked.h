@@ -30,9 +30,9 @@
 #define LINKED_NO_ID UINT64_MAX
 
 typedef enum linked_kind {
-    LINKED_ON_HOST, /* an operator, an annotation, a thread, the process */
-    LINKED_ON_DEVICE, /* a kernel, a copy, a fill: a device event under the host node that launched it */
-    LINKED_GROUPS /* "process_group:init": no work, describes the groups */
+    LINKED_ON_HOST,   /* an operator, an annotation, a thread, the process */
+    LINKED_ON_DEVICE, /* a kernel, a copy, a fill: a device event under the node that launched it */
+    LINKED_GROUPS     /* "process_group:init": no work, describes the groups */
 } linked_kind;
 
 /* What a host node or a kernel tells about its communication.  Nodes without any have none; one

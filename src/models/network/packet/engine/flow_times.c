@@ -14,8 +14,8 @@ enum { BINS = 1 << FAB_SPREAD_BITS, MILLION = 1000000 };
 
 /* ---- a histogram ---- */
 
-/* Below 128 a value is its own bin; above, its highest bit is the page and the seven bits after it the
- * bin. */
+/* Below 128 a value is its own bin; above, its highest bit is the page and the seven bits after it
+ * the bin. */
 static void place_of(uint64_t value, unsigned *page, unsigned *bin)
 {
     const unsigned top = value ? 63 - (unsigned)__builtin_clzll(value) : 0;
