@@ -3,13 +3,14 @@
  * 5.10).
  *
  * A *program* is such a trace with its dependencies resolved, read once per file and cached; a
- * *run* is one stream executing it.  All free nodes are issued at once, in the order of
- * hash_order.h.  A node may end while it is issued (a receive whose bytes have arrived already):
- * what it frees joins the current pass, and the run ends after that pass, never inside it. */
+ * *run* is one stream executing it.  All free nodes are issued at once, in the order of their ids
+ * or in that of a replaced program (run_rules.h).  A node may end while it is issued (a receive
+ * whose bytes have arrived already): what it frees joins the current pass, and the run ends after
+ * that pass, never inside it. */
 #include "match.h"
 #include "run_state.h"
 
-#include "hash_order.h"
+#include "base/memory/heap.h"
 
 #include <orrery/lab/folders.h>
 
@@ -39,13 +40,83 @@ struct orr__program {
     const program *p; /* shared, never written */
     sys_stream *stream;
     uint32_t *waiting_for; /* by node: unfinished parents */
-    hash_order free;       /* nodes that may start */
+    void *free;            /* nodes that may start: a set of its run_node_order */
     uint32_t running;      /* nodes that have started and not ended */
     bool is_issuing;
     struct orr__program *next, *previous;
 };
 
 typedef struct orr__program run_state;
+
+/* ---- nodes by id ---- */
+
+typedef struct id_order {
+    const uint64_t *ids;
+    bool *is_in;
+    orr_heap heap;
+} id_order;
+
+static void id_destroy(void *set)
+{
+    id_order *s = set;
+    if (!s)
+        return;
+    orr_heap_fini(&s->heap);
+    orr_free(s->is_in);
+    orr_free(s);
+}
+
+static void *id_create(const uint64_t *ids, uint32_t count)
+{
+    id_order *s = orr_alloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->ids = ids;
+    if ((s->is_in = orr_alloc(count, sizeof *s->is_in)))
+        return s;
+    id_destroy(s);
+    return NULL;
+}
+
+static bool id_add(void *set, uint32_t node)
+{
+    id_order *s = set;
+    if (!s->is_in[node] && !orr_heap_push(&s->heap, s->ids[node], node))
+        return false;
+    s->is_in[node] = true;
+    return true;
+}
+
+static uint32_t id_take(void *set)
+{
+    id_order *s = set;
+    orr_heap_entry first;
+    if (!orr_heap_pop(&s->heap, &first))
+        return RUN_NONE;
+    s->is_in[first.value] = false;
+    return first.value;
+}
+
+static void id_clear(void *set)
+{
+    while (id_take(set) != RUN_NONE) {
+    }
+}
+
+static const run_node_order by_id = {
+    .create = id_create,
+    .destroy = id_destroy,
+    .add = id_add,
+    .take = id_take,
+    .clear = id_clear,
+};
+
+static const run_node_order *order_of(const orr_sim *s)
+{
+    return s->rules->node_order ? s->rules->node_order : &by_id;
+}
+
+/* ---- the cache ---- */
 
 static void end_run(run_state *r)
 {
@@ -55,7 +126,7 @@ static void end_run(run_state *r)
         r->next->previous = r->previous;
     /* The stall explanation reads this pointer. */
     *(run_state **)orr_coll_state(&r->stream->coll) = NULL;
-    hash_order_fini(&r->free);
+    order_of(c->sim)->destroy(r->free);
     orr_free(r->waiting_for);
     orr_free(r);
 }
@@ -103,38 +174,39 @@ void sys_program_cache_destroy(struct sys_program_cache *c)
 
 /* ---- building a program (astra-sim.md 12) ---- */
 
-/* The parents of a node in set order: data first, then control. */
-static bool gather_parents(const orr_columns *c, uint32_t node, hash_order *out)
-{
-    for (uint32_t e = c->data_first[node]; e < c->data_first[node + 1]; e++)
-        if (!hash_order_add(out, c->data_dep[e]))
-            return false;
-    for (uint32_t e = c->ctrl_first ? c->ctrl_first[node] : 0;
-         c->ctrl_first && e < c->ctrl_first[node + 1]; e++)
-        if (!hash_order_add(out, c->ctrl_dep[e]))
-            return false;
-    return true;
-}
-
 /* Children are counted in a first pass and inserted into sets in the second; the order of a set is
  * then recorded. */
 typedef struct builder {
     program *p;
     const orr_columns *c;
-    /* known: all nodes in order of first appearance; the reference's set of nodes has this order,
-     * and its roots are taken from it. */
-    hash_order known, scratch;
+    const run_node_order *order;
+    /* known: all nodes, entered in order of first appearance, as in the reference, which takes its
+     * roots from it. */
+    void *known, *scratch;
     uint32_t *fill; /* children so far, in insertion order */
 } builder;
 
+/* The parents of a node: data first, then control. */
+static bool gather_parents(const builder *b, uint32_t node)
+{
+    const orr_columns *c = b->c;
+    b->order->clear(b->scratch);
+    for (uint32_t e = c->data_first[node]; e < c->data_first[node + 1]; e++)
+        if (!b->order->add(b->scratch, c->data_dep[e]))
+            return false;
+    for (uint32_t e = c->ctrl_first ? c->ctrl_first[node] : 0;
+         c->ctrl_first && e < c->ctrl_first[node + 1]; e++)
+        if (!b->order->add(b->scratch, c->ctrl_dep[e]))
+            return false;
+    return true;
+}
+
 static bool note_children(builder *b, uint32_t node)
 {
-    hash_order *parents = &b->scratch;
-    hash_order_clear(parents);
-    bool ok = hash_order_add(&b->known, node) && gather_parents(b->c, node, parents);
-    for (uint32_t parent = ok ? parents->first : RUN_NONE; ok && parent != RUN_NONE;
-         parent = parents->next[parent]) {
-        ok = hash_order_add(&b->known, parent);
+    bool ok = b->order->add(b->known, node) && gather_parents(b, node);
+    uint32_t parent;
+    while (ok && (parent = b->order->take(b->scratch)) != RUN_NONE) {
+        ok = b->order->add(b->known, parent);
         b->p->parents[node]++;
         b->p->child[b->p->child_first[parent] + b->fill[parent]++] = node;
     }
@@ -145,14 +217,12 @@ static bool note_children(builder *b, uint32_t node)
 static bool order_children(builder *b, uint32_t node)
 {
     const uint32_t first = b->p->child_first[node], count = b->p->child_first[node + 1] - first;
-    hash_order *set = &b->scratch;
     bool ok = true;
-    hash_order_clear(set);
+    b->order->clear(b->scratch);
     for (uint32_t i = 0; ok && i < count; i++)
-        ok = hash_order_add(set, b->p->child[first + i]);
-    uint32_t at = first;
-    for (uint32_t m = ok ? set->first : RUN_NONE; m != RUN_NONE; m = set->next[m])
-        b->p->child[at++] = m;
+        ok = b->order->add(b->scratch, b->p->child[first + i]);
+    for (uint32_t i = 0; ok && i < count; i++)
+        b->p->child[first + i] = b->order->take(b->scratch);
     return ok;
 }
 
@@ -180,17 +250,17 @@ static void squeeze(builder *b)
     b->p->child_first[b->c->count] = to;
 }
 
-static bool work_out(program *p)
+static bool work_out(program *p, const run_node_order *order)
 {
     const orr_columns *c = orr_trace_columns(p->t);
-    builder b = {.p = p, .c = c};
+    builder b = {.p = p, .c = c, .order = order};
     p->parents = orr_alloc(c->count, sizeof *p->parents);
     p->child_first = orr_alloc((size_t)c->count + 1, sizeof *p->child_first);
     p->roots = orr_alloc(c->count, sizeof *p->roots);
     b.fill = orr_alloc(c->count, sizeof *b.fill);
-    bool ok = p->parents && p->child_first && p->roots && b.fill &&
-              hash_order_init(&b.known, c->id, c->count) &&
-              hash_order_init(&b.scratch, c->id, c->count);
+    b.known = order->create(c->id, c->count);
+    b.scratch = order->create(c->id, c->count);
+    bool ok = p->parents && p->child_first && p->roots && b.fill && b.known && b.scratch;
     if (ok) {
         count_children(p, c, c->data_first, c->data_dep);
         count_children(p, c, c->ctrl_first, c->ctrl_dep);
@@ -205,11 +275,11 @@ static bool work_out(program *p)
         squeeze(&b);
     for (uint32_t i = 0; ok && i < c->count; i++)
         ok = order_children(&b, i);
-    for (uint32_t m = ok ? b.known.first : RUN_NONE; m != RUN_NONE; m = b.known.next[m])
+    for (uint32_t m = ok ? order->take(b.known) : RUN_NONE; m != RUN_NONE; m = order->take(b.known))
         if (p->parents[m] == 0)
             p->roots[p->root_count++] = m;
-    hash_order_fini(&b.known);
-    hash_order_fini(&b.scratch);
+    order->destroy(b.known);
+    order->destroy(b.scratch);
     orr_free(b.fill);
     return ok;
 }
@@ -241,7 +311,7 @@ static orr_code read_program(struct sys_program_cache *c,
         memcpy(p->path, path, strlen(path) + 1);
         code = check_program(p, err);
     }
-    if (!code && !work_out(p))
+    if (!code && !work_out(p, order_of(c->sim)))
         code = orr_no_memory(err);
     if (code) {
         destroy_program(p);
@@ -357,19 +427,20 @@ static void execute(run_state *r, uint32_t node)
  * then it starts over.  Taking the first until none is left is equivalent. */
 static void issue(run_state *r)
 {
+    const orr_sim *s = r->stream->npu->sim;
+    const run_node_order *order = order_of(s);
+    uint32_t node;
     r->is_issuing = true;
     /* A failure stops the clock, not this loop. */
-    while (r->free.count && !r->stream->npu->sim->code) {
-        const uint32_t node = r->free.first;
-        hash_order_remove(&r->free, node);
+    while (!s->code && (node = order->take(r->free)) != RUN_NONE)
         execute(r, node);
-    }
     r->is_issuing = false;
 }
 
+/* Every free node was issued. */
 static bool is_over(const run_state *r)
 {
-    return r->running == 0 && r->free.count == 0;
+    return r->running == 0 && !r->stream->npu->sim->code;
 }
 
 static void node_done(void *run, uint64_t node)
@@ -377,9 +448,10 @@ static void node_done(void *run, uint64_t node)
     run_state *r = run;
     const program *p = r->p;
     sys_stream *st = r->stream;
+    const run_node_order *order = order_of(st->npu->sim);
     r->running--;
     for (uint32_t e = p->child_first[node]; e < p->child_first[node + 1]; e++)
-        if (--r->waiting_for[p->child[e]] == 0 && !hash_order_add(&r->free, p->child[e]))
+        if (--r->waiting_for[p->child[e]] == 0 && !order->add(r->free, p->child[e]))
             run_no_memory(st->npu->sim);
     /* A node that ends within its own start leaves the rest to the loop that started it: no
      * recursion, however long a chain of such nodes is. */
@@ -438,9 +510,11 @@ static run_state *new_run(sys_stream *st, const program *p)
         r->next->previous = r;
     st->npu->sim->programs->runs = r;
     r->waiting_for = orr_alloc(n, sizeof *r->waiting_for);
-    bool ok = hash_order_init(&r->free, orr_trace_columns(p->t)->id, n) && r->waiting_for;
+    const run_node_order *order = order_of(st->npu->sim);
+    r->free = order->create(orr_trace_columns(p->t)->id, n);
+    bool ok = r->free && r->waiting_for;
     for (uint32_t i = 0; ok && i < p->root_count; i++)
-        ok = hash_order_add(&r->free, p->roots[i]);
+        ok = order->add(r->free, p->roots[i]);
     if (!ok) {
         end_run(r);
         return NULL;
@@ -474,7 +548,7 @@ static void custom_start(orr_coll *c)
         return;
     }
     issue(r);
-    if (is_over(r) && !s->code)
+    if (is_over(r))
         clk_after(s->clock, 0, end_at_once, r, 0);
 }
 

@@ -13,6 +13,15 @@
 struct orr_arena;
 struct msg_unmatched;
 
+/* An order of the nodes of a trace: a set of their indices, of which one at a time is taken. */
+typedef struct run_node_order {
+    void *(*create)(const uint64_t *ids, uint32_t count); /* of all nodes; NULL: out of memory */
+    void (*destroy)(void *set);                           /* NULL is fine */
+    bool (*add)(void *set, uint32_t node);                /* again: nothing; false: out of memory */
+    uint32_t (*take)(void *set);                          /* UINT32_MAX: it is empty */
+    void (*clear)(void *set);                             /* as after create */
+} run_node_order;
+
 typedef struct orr_rules_run {
     /* Traces. */
     bool needs_both_roots;     /* a trace without a root in its data or its control dependencies
@@ -37,6 +46,8 @@ typedef struct orr_rules_run {
     /* messages of custom collectives have the tags of nodes, and match theirs if peers and sizes
      * are equal, too (astra-sim.md 5.10) */
     bool shares_tags;
+    /* in which the free nodes of a custom collective start; NULL: by id (astra-sim.md 12) */
+    const run_node_order *node_order;
     /* Files. */
     bool ignores_new_keys; /* schedulers and rooted collectives in the system file: a file that the
                             * reference accepts is never refused (astra-sim.md 3) */

@@ -12,9 +12,9 @@
 
 #include "base/formats/json.h"
 #include "base/text/number.h"
+#include "compat/hash_order.h"
 #include "compat/library_sort.h"
 #include "grisu.h"
-#include "run/hash_order.h"
 #include "run/watch.h"
 
 #include <inttypes.h>

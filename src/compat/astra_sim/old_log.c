@@ -10,8 +10,8 @@
 #include "base/io/output.h"
 #include "base/memory/map.h"
 #include "base/text/number.h"
+#include "compat/hash_order.h"
 #include "config_logging.h"
-#include "run/hash_order.h"
 #include "run/run_state.h"
 #include "run/watch.h"
 

@@ -3,6 +3,8 @@
  * know. */
 #include "astra_sim.h"
 
+#include "compat/hash_order.h"
+
 const orr_rules_run astra_sim_rules = {
     .needs_both_roots = true,
     .merges_equal_ids = true,
@@ -14,6 +16,7 @@ const orr_rules_run astra_sim_rules = {
     .sends_nothing = true,
     .has_one_count = true,
     .shares_tags = true,
+    .node_order = &orr__hash_order,
     .ignores_new_keys = true,
     .ignores_group_file = true,
     .has_no_topologies = true,
@@ -30,6 +33,7 @@ const orr_rules_run astra_sim_rules = {
 const orr_rules_run astra_sim_1_rules = {
     .has_one_count = true,
     .shares_tags = true,
+    .node_order = &orr__hash_order,
     .has_ns_durations = true,
 };
 
@@ -37,6 +41,7 @@ const orr_rules_run astra_sim_1_rules = {
 const orr_rules_run astra_sim_2023_rules = {
     .has_one_count = true,
     .shares_tags = true,
+    .node_order = &orr__hash_order,
     .has_ns_durations = true,
     .reduces_for_free = true,
 };

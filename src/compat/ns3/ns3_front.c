@@ -7,6 +7,7 @@
  * we.  Entries are in a hash table with chaining; one with no bytes on either side is removed. */
 #include "ns3_front.h"
 
+#include "compat/hash_order.h"
 #include "run/match.h"
 #include "run/run_state.h"
 
@@ -171,6 +172,7 @@ const orr_rules_run ns3_run_rules = {
     .runs_lonely = true,
     .sends_nothing = true,
     .shares_tags = true,
+    .node_order = &orr__hash_order,
     .ignores_new_keys = true,
     .ignores_group_file = true,
     .has_no_topologies = true,

@@ -36,8 +36,9 @@ void hash_order_fini(hash_order *s)
     orr_free(s->bucket_first);
 }
 
-void hash_order_clear(hash_order *s)
+static void clear(void *set)
 {
+    hash_order *s = set;
     for (uint32_t m = s->first; m != NONE; m = s->next[m])
         s->is_in[m] = false;
     s->first = NONE;
@@ -117,7 +118,7 @@ bool hash_order_add(hash_order *s, uint32_t member)
     return true;
 }
 
-void hash_order_remove(hash_order *s, uint32_t member)
+static void take_out(hash_order *s, uint32_t member)
 {
     const uint32_t next = s->next[member], before = s->previous[member];
     const uint64_t bucket = s->ids[member] % s->buckets;
@@ -133,3 +134,42 @@ void hash_order_remove(hash_order *s, uint32_t member)
     s->is_in[member] = false;
     s->count--;
 }
+
+/* ---- as a rule ---- */
+
+static void destroy(void *set)
+{
+    if (set)
+        hash_order_fini(set);
+    orr_free(set);
+}
+
+static void *create(const uint64_t *ids, uint32_t possible)
+{
+    hash_order *s = orr_alloc(1, sizeof *s);
+    if (!s || hash_order_init(s, ids, possible))
+        return s;
+    destroy(s);
+    return NULL;
+}
+
+static bool add(void *set, uint32_t member)
+{
+    return hash_order_add(set, member);
+}
+
+static uint32_t take(void *set)
+{
+    const uint32_t member = ((const hash_order *)set)->first;
+    if (member != NONE)
+        take_out(set, member);
+    return member;
+}
+
+const run_node_order orr__hash_order = {
+    .create = create,
+    .destroy = destroy,
+    .add = add,
+    .take = take,
+    .clear = clear,
+};
