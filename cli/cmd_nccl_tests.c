@@ -65,20 +65,6 @@ static orr_code read_size(const char *option, const char *text, uint64_t *out, o
     return cli_misuse(err, "--%s '%s' is not a size such as 8, 32K, 1M or 8G", option, text);
 }
 
-/* 0: there is no such type. */
-static uint32_t width_of(const char *type)
-{
-    static const struct {
-        const char *name;
-        uint32_t bytes;
-    } known[] = {{"int8", 1},   {"uint8", 1}, {"half", 2},  {"bfloat16", 2}, {"int32", 4},
-                 {"uint32", 4}, {"float", 4}, {"int64", 8}, {"uint64", 8},   {"double", 8}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(known[i].name, type) == 0)
-            return known[i].bytes;
-    return 0;
-}
-
 typedef struct test {
     orr_machine machine;
     orr_alone *alone;
@@ -102,7 +88,7 @@ static orr_code prepare(const cli_context *c, test *t, orr_error *err)
                              .channels = (uint32_t)cli_count(c, "channels"),
                              .collnet = cli_flag(c, "collnet")};
     t->type = cli_text(c, "datatype");
-    t->width = width_of(t->type);
+    t->width = orr_alone_type_bytes(t->type);
     if (!t->ask.op || !t->width)
         return cli_misuse(
             err, t->ask.op ? "--datatype: unknown type '%s'" : "--op: unknown operation '%s'",

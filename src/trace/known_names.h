@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known_names.h - classification by name: communication, annotation, work; and the names of element
- * types. */
+/* known_names.h - classification by name: communication, annotation, work. */
 #ifndef ORR_TRACE_KNOWN_NAMES_H
 #define ORR_TRACE_KNOWN_NAMES_H
 
@@ -32,14 +31,5 @@ bool orr__comm_on_host(orr_str name);
 /* A host node that is not an operator: user annotations (record_function, ProfilerStep), the
  * threads and the process of an execution trace. */
 bool orr__is_annotation(const orr_trace *t, uint32_t node);
-
-/* ---- element types ----
- *
- * PyTorch's element types, under the three names that its files give them. */
-
-/* Bytes of an element; 0: not known. */
-uint32_t orr__dtype_bytes(orr_str name);          /* "float32", "torch.float32", "float" */
-uint32_t orr__dtype_scalar_bytes(orr_str name);   /* "Float": traces of profiler and observer */
-uint32_t orr__dtype_number_bytes(int64_t number); /* 7: torch/_export/serde/schema.py */
 
 #endif

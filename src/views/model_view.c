@@ -10,12 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-typedef struct dtype {
-    const char *name;
-    uint64_t bytes;
-} dtype;
-
-static const dtype dtypes[] = {{"fp32", 4}, {"bf16", 2}, {"fp8", 1}};
+static const orr_dtype dtypes[] = {ORR_DTYPE_FP32, ORR_DTYPE_BF16, ORR_DTYPE_FP8};
 
 enum { KV_BYTES = 2, DTYPES = sizeof dtypes / sizeof *dtypes };
 
@@ -209,7 +204,8 @@ static void print_memory(orr_buf *b, const orr_model_figures *s)
     orr_buf_print(b, "\n  weights     ");
     for (size_t i = 0; i < DTYPES; i++)
         orr_buf_print(b, "%s%s in %s", i ? ", " : "",
-                      orr_bytes_text(s->counts.total * dtypes[i].bytes, a), dtypes[i].name);
+                      orr_bytes_text(s->counts.total * orr_dtype_bytes(dtypes[i]), a),
+                      orr_dtype_name(dtypes[i]));
     if (s->model->mixers[0]) {
         orr_buf_print(b, "\n  KV cache    %s in all, states included\n",
                       orr_bytes_text(s->kv_elements * KV_BYTES, a));
@@ -358,7 +354,8 @@ static orr_code save_json(const orr_model_figures *s,
     orr_json_line(w, 1);
     orr_json_put_object(w, "weight_bytes");
     for (size_t i = 0; i < DTYPES; i++)
-        orr_json_put_u64(w, dtypes[i].name, s->counts.total * dtypes[i].bytes);
+        orr_json_put_u64(w, orr_dtype_name(dtypes[i]),
+                         s->counts.total * orr_dtype_bytes(dtypes[i]));
     orr_json_end_object(w);
     orr_json_line(w, 1);
     orr_json_put_fields(

@@ -35,6 +35,8 @@ typedef struct orr_alone_op {
 } orr_alone_op;
 
 ORR_API const orr_alone_op *orr_alone_op_find(const char *name); /* NULL: there is none */
+/* Bytes of a number of a type, as nccl-tests names it: "bfloat16"; 0: there is none. */
+ORR_API uint32_t orr_alone_type_bytes(const char *type);
 /* Bus bandwidth over algorithm bandwidth: 2 (n - 1) / n of an all-reduce. */
 ORR_API double orr_alone_bus_factor(const orr_alone_op *op, uint32_t ranks);
 

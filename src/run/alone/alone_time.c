@@ -3,6 +3,7 @@
  * NCCL model. */
 #include "alone.h"
 
+#include "base/dtypes.h"
 #include "base/io/input.h"
 #include "base/memory/memory.h"
 
@@ -32,6 +33,11 @@ const orr_alone_op *orr_alone_op_find(const char *name)
         if (strcmp(ops[i].name, name) == 0)
             return &ops[i];
     return NULL;
+}
+
+uint32_t orr_alone_type_bytes(const char *type)
+{
+    return orr__dtype_nccl_bytes(orr_str_of(type));
 }
 
 double orr_alone_bus_factor(const orr_alone_op *op, uint32_t ranks)

@@ -7,6 +7,8 @@
 #include "llm_impl.h"
 #include "llm_tape.h"
 
+#include "base/dtypes.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -236,13 +238,9 @@ orr_code llm_layout_add_groups(const llm_layout *l, orr_set *s, orr_error *err)
 /* Completes options and checks them against the model: impossible ones are refused first, with the
  * two conflicting numbers and a remedy. */
 
-static const struct {
-    const char *name;
-    uint64_t bytes;
-} dtypes[ORR_DTYPE_COUNT] = {
-    [ORR_DTYPE_BF16] = {"bf16", 2},   [ORR_DTYPE_FP16] = {"fp16", 2},
-    [ORR_DTYPE_FP8] = {"fp8", 1},     [ORR_DTYPE_FP32] = {"fp32", 4},
-    [ORR_DTYPE_MXFP8] = {"mxfp8", 1}, [ORR_DTYPE_NVFP4] = {"nvfp4", 1},
+static const orr__dtype_id dtypes[ORR_DTYPE_COUNT] = {
+    [ORR_DTYPE_BF16] = ORR__BF16, [ORR_DTYPE_FP16] = ORR__FP16,   [ORR_DTYPE_FP8] = ORR__FP8,
+    [ORR_DTYPE_FP32] = ORR__FP32, [ORR_DTYPE_MXFP8] = ORR__MXFP8, [ORR_DTYPE_NVFP4] = ORR__NVFP4,
 };
 
 static const char *const pipelines[ORR_PIPELINE_COUNT] = {
@@ -255,13 +253,13 @@ static bool is_named(orr_str a, const char *b)
 
 const char *orr_dtype_name(orr_dtype d)
 {
-    return (unsigned)d < ORR_DTYPE_COUNT ? dtypes[d].name : "?";
+    return (unsigned)d < ORR_DTYPE_COUNT ? orr__dtype_of(dtypes[d])->name : "?";
 }
 
 bool orr_dtype_find(orr_str name, orr_dtype *out)
 {
     for (unsigned i = 0; i < ORR_DTYPE_COUNT; i++)
-        if (is_named(name, dtypes[i].name)) {
+        if (is_named(name, orr__dtype_of(dtypes[i])->name)) {
             *out = (orr_dtype)i;
             return true;
         }
@@ -270,7 +268,7 @@ bool orr_dtype_find(orr_str name, orr_dtype *out)
 
 uint64_t orr_dtype_bytes(orr_dtype d)
 {
-    return (unsigned)d < ORR_DTYPE_COUNT ? dtypes[d].bytes : 0;
+    return (unsigned)d < ORR_DTYPE_COUNT ? orr__dtype_bytes(orr__dtype_of(dtypes[d])) : 0;
 }
 
 const char *orr_pipeline_name(orr_pipeline p)

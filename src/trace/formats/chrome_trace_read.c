@@ -10,6 +10,7 @@
 #include <orrery/lab/chrome_trace.h>
 #include <orrery/trace.h>
 
+#include "base/dtypes.h"
 #include "base/io/input.h"
 #include "base/memory/map.h"
 #include "base/short_forms.h"

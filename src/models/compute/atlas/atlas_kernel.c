@@ -7,6 +7,7 @@
 #include "models/compute/atlas/atlas.h"
 
 #include "base/arithmetic.h"
+#include "base/dtypes.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
@@ -130,19 +131,14 @@ static const char *const form_words[ORR_KERNEL_FORMS] = {
 
 static const char *const layout_words[] = {"nt", "nn", "tn"};
 
-typedef struct type_row {
-    const char *name;
-    double bytes;
-} type_row;
-
-static const type_row type_rows[ORR_KERNEL_TYPES] = {
-    [ORR_TYPE_BF16] = {"bf16", 2},         [ORR_TYPE_FP16] = {"fp16", 2},
-    [ORR_TYPE_FP32] = {"fp32", 4},         [ORR_TYPE_TF32] = {"tf32", 4},
-    [ORR_TYPE_FP8] = {"fp8", 1},           [ORR_TYPE_FP8_BLOCK] = {"fp8_block", 1},
-    [ORR_TYPE_MXFP8] = {"mxfp8", 1.03125}, [ORR_TYPE_NVFP4] = {"nvfp4", 0.5625},
-    [ORR_TYPE_MXFP4] = {"mxfp4", 0.53125}, [ORR_TYPE_INT8] = {"int8", 1},
-    [ORR_TYPE_W8A16] = {"w8a16", 1},       [ORR_TYPE_W4A16] = {"w4a16", 0.5625},
-    [ORR_TYPE_FP64] = {"fp64", 8},
+static const orr__dtype_id type_rows[ORR_KERNEL_TYPES] = {
+    [ORR_TYPE_BF16] = ORR__BF16,   [ORR_TYPE_FP16] = ORR__FP16,
+    [ORR_TYPE_FP32] = ORR__FP32,   [ORR_TYPE_TF32] = ORR__TF32,
+    [ORR_TYPE_FP8] = ORR__FP8,     [ORR_TYPE_FP8_BLOCK] = ORR__FP8_BLOCK,
+    [ORR_TYPE_MXFP8] = ORR__MXFP8, [ORR_TYPE_NVFP4] = ORR__NVFP4,
+    [ORR_TYPE_MXFP4] = ORR__MXFP4, [ORR_TYPE_INT8] = ORR__INT8,
+    [ORR_TYPE_W8A16] = ORR__W8A16, [ORR_TYPE_W4A16] = ORR__W4A16,
+    [ORR_TYPE_FP64] = ORR__FP64,
 };
 
 #define BIT(i) (1u << (i))
@@ -238,18 +234,21 @@ const char *orr_kernel_kind_name(orr_kernel_kind kind)
 
 const char *orr_kernel_type_name(orr_kernel_type type)
 {
-    return (unsigned)type < ORR_KERNEL_TYPES ? type_rows[type].name : "?";
+    return (unsigned)type < ORR_KERNEL_TYPES ? orr__dtype_of(type_rows[type])->name : "?";
 }
 
 double orr_kernel_type_bytes(orr_kernel_type type)
 {
-    return (unsigned)type < ORR_KERNEL_TYPES ? type_rows[type].bytes : 0;
+    if ((unsigned)type >= ORR_KERNEL_TYPES)
+        return 0;
+    const orr__dtype_row *row = orr__dtype_of(type_rows[type]);
+    return (row->bits + row->scale_bits) / 8;
 }
 
 bool orr_kernel_type_find(orr_str name, orr_kernel_type *out)
 {
     for (unsigned i = 0; i < ORR_KERNEL_TYPES; i++) {
-        if (orr_str_is(name, type_rows[i].name)) {
+        if (orr_str_is(name, orr__dtype_of(type_rows[i])->name)) {
             *out = (orr_kernel_type)i;
             return true;
         }

@@ -2,6 +2,7 @@
 /* conversion.c - converts a linked trace: the steps in order, and what they share. */
 #include "conversion.h"
 
+#include "base/dtypes.h"
 #include "base/formats/json.h"
 #include "base/text/text.h"
 #include "trace/known_names.h"

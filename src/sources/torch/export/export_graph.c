@@ -6,7 +6,7 @@
  * Cost: linear in the text. */
 #include "export_impl.h"
 
-#include "trace/known_names.h"
+#include "base/dtypes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  * Cost: linear in the file; memory for what is kept of it, and for one tensor or node. */
 #include "fx_impl.h"
 
+#include "base/dtypes.h"
 #include "base/formats/json.h"
 #include "base/io/input.h"
 #include "base/memory/map.h"
 #include "base/text/text.h"
 #include "models/compute/operators/operator_cost.h"
-#include "trace/known_names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,7 +94,7 @@ static orr_code add_tensor(
             return fail_node(p, v, "a size that depends on data: give fixed shapes there");
         code = orr_json_get_u64(v, &shape[t.rank++], p->err);
     }
-    t.element_bytes = orr__dtype_bytes(dtype);
+    t.element_bytes = orr__dtype_torch_bytes(dtype);
     uint64_t bytes = t.element_bytes ? t.element_bytes : 1;
     for (uint32_t i = 0; i < t.rank && !code; i++) {
         if (__builtin_mul_overflow(bytes, shape[i], &bytes) || bytes > INT64_MAX)
@@ -652,7 +652,7 @@ static orr_code read_tensor(reader *r, orr_json_value tensor)
     if (strides && strides != t.rank)
         return fail_at(r, t.byte, "\"shape\" and \"stride\" are of different lengths");
     t.stride = strides ? stride : NULL;
-    t.element_bytes = orr__dtype_bytes(dtype);
+    t.element_bytes = orr__dtype_torch_bytes(dtype);
     return fx_add_tensor(r->g, &t, &number, r->err);
 }
 
