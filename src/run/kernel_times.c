@@ -11,7 +11,7 @@
  * on all ranks of a class and folding stays exact.
  *
  * Equal texts are timed once.  The nodes of a layer have the same attributes in every layer and
- * micro-batch, and in the same order, so a node's text is found by its attributes' bytes, undecoded:
+ * micro-batch, and in the same order, so a node's text is found by the bytes of its attributes:
  * most nodes cost one comparison of about 100 bytes.  The passes for clock and errors, up to seven,
  * go over an array of steps, which holds what is equal in all of them: 25 instructions per node and
  * pass.  So times by kernels add less than a tenth to a folded step (docs/design/folding.md). */

@@ -18,7 +18,7 @@
 #include "base/inline.h"
 #include "base/memory/hash.h"
 
-/* All other tags are below three times MSG_TAG_SPACE, so rendezvous replies have a separate range. */
+/* Other tags are below three times MSG_TAG_SPACE, so rendezvous replies have their own range. */
 enum { RENDEZVOUS_SIZE = 8192, RENDEZVOUS_TAG = 3 * MSG_TAG_SPACE };
 
 typedef struct key {

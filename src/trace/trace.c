@@ -571,7 +571,7 @@ orr_span orr__trace_body(const orr_trace *t, uint32_t index)
     return record_body(bytes_at(t, t->body_at[index]));
 }
 
-/* Past fields before the attributes whose tags and lengths are single bytes, which nearly all are. */
+/* Past fields before the attributes whose tags and lengths are single bytes, as nearly all are. */
 static inline const uint8_t *skip_short_fields(const uint8_t *p, const uint8_t *end)
 {
     while (end - p >= 2) {

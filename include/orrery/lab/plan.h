@@ -237,7 +237,7 @@ typedef struct orr_plan_serving {
     double ttft_s, tpot_s; /* estimated means: TTFT, TPOT */
     double tokens_per_s;   /* of answers, all replicas */
     double usd_per_mtoken; /* of answers; 0: no price is known */
-    /* The 90 % interval overlaps that of the first plan; errors common to all plans do not count. */
+    /* The 90 % interval overlaps that of the first plan, without errors common to all plans. */
     bool is_undecided;
 } orr_plan_serving;
 

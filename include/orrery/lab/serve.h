@@ -136,8 +136,8 @@ typedef struct orr_serve_report {
     orr_ps first_token_mean; /* from a request's arrival */
     orr_ps first_token_most;
     orr_ps next_token_mean; /* between two tokens of a request; 0: no request has two */
-    /* 90 %, as a run has them: of `time`, and shares of the times of tokens below and above.  own: without
-     * the error common to all plans on the machine.  All 0: not known, without a chip. */
+    /* 90 %, as a run has them: of `time`, and shares of the times of tokens below and above.  own:
+     * without the error common to all plans on the machine.  All 0: not known, without a chip. */
     orr_ps time_low, time_high;
     double low_share, high_share, own_low_share, own_high_share;
 } orr_serve_report;

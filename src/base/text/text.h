@@ -170,8 +170,8 @@ const char *orr_nearest(orr_str typed, const char *const *known);
 /* "a, b, c", as much as fits; the rest is "...". */
 void orr_list_words(const char *const *known, char *out, size_t room);
 
-/* "198-231": an interval in the unit of a text such as "213 ms"; low and high in ps.  Empty: the text
- * has no unit. */
+/* "198-231": an interval in the unit of a text such as "213 ms"; low and high in ps.  Empty: the
+ * text has no unit. */
 char *orr_ends_text(const char *value, double low_ps, double high_ps, char *out, size_t size);
 
 /* ---- pen ----

@@ -185,8 +185,9 @@ static uint64_t measure_collect(
     return add_moved(t, ps_of(sent, rate) + start);
 }
 
-/* A block of a ring: written behind the attention to the block before, beside which it goes.  Where
- * only some ranks send to other nodes, their next block is there before the last one has arrived. */
+/* A block of a ring: written behind the attention to the block before, beside which it goes.
+ * Where only some ranks send to other nodes, their next block is there before the last one has
+ * arrived. */
 static void go_beside(llm_meter *t, uint64_t bytes, const llm_moved *far)
 {
     const uint64_t since = t->time - (t->computed < t->time ? t->computed : t->time);

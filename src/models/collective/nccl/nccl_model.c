@@ -478,9 +478,9 @@ static void pat(const frame *f, nccl_time *out)
     out->ns = out->latency_ns + moved / (f->out_rate * 0.75);
 }
 
-/* Grouped send and receive: all-to-all, gather, scatter.  The busiest rank, of the last two the root,
- * exchanges a part with each other one: through its NIC with those on other hosts, the most if its
- * own is the smallest.
+/* Grouped send and receive: all-to-all, gather, scatter.  The busiest rank, of the last two the
+ * root, exchanges a part with each other one: through its NIC with those on other hosts, the most
+ * if its own is the smallest.
  *
  * PXN (NCCL_P2P_PXN_LEVEL, 2 unless said otherwise): data for another host first goes over NVLink
  * to the rank on the receiver's rail, so that a NIC only sends to its own rail.  Of the bytes that

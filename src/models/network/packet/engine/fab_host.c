@@ -817,8 +817,8 @@ void fab_host_ready(fab *f, uint32_t flow)
 {
     fab_flow *w = &f->flows[flow];
     fab_path path;
-    /* Its time counts from here, also if it waits for its turn or a repair and is ready again later.
-     * A flag, as it may be ready at tick 0. */
+    /* Its time counts from here, also if it waits for its turn or a repair and is ready again
+     * later. A flag, as it may be ready at tick 0. */
     if (!w->is_ready)
         w->started_at = f->now;
     w->is_ready = true;
