@@ -561,7 +561,7 @@ static orr_code check_outputs(const cli_context *c, orr_error *err)
     if (cli_given(c, "sweep") && (to || cli_given(c, "form")))
         return cli_misuse(err, "--sweep writes no workload: leave out --output and --form");
     if (form_of(c) == FORM_TEXT && (cli_given(c, "passes") || cli_given(c, "dims")))
-        return cli_misuse(err, "--%s is of traces: -o NAME.orr, or --form set or files",
+        return cli_misuse(err, "--%s applies to traces only: -o NAME.orr, or --form set or files",
                           cli_given(c, "passes") ? "passes" : "dims");
     return ORR_OK;
 }

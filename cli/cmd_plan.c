@@ -71,7 +71,7 @@ static orr_code plan_report(cli_context *c,
     return code;
 }
 
-/* orrery plan --serve: how to serve a model on a machine, by the estimate of serve.h. */
+/* ---- --serve: how to serve a model on a machine, by the estimate of serve.h ---- */
 
 static orr_code read_time(const cli_context *c, const char *name, double *out, orr_error *err)
 {
@@ -193,7 +193,7 @@ static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
     code = search_serving(&o, &list, &count, err);
     if (code && code != ORR_ESTOP)
         return code;
-    const orr_code stopped = code ? say_stopped(c, o.max_seconds, count, err) : ORR_OK;
+    const bool is_stopped = code == ORR_ESTOP;
     code = ORR_OK;
     const orr_plan_servings found = {.model = c->args[0],
                                      .options = &o,
@@ -205,9 +205,12 @@ static orr_code plan_serve(cli_context *c, double usd_per_hour, orr_error *err)
     if (!code && count)
         code = orr_show_servings(&found, cli_show_form(c), "-", err);
     orr_plan_serve_free(list);
+    if (code || !is_stopped)
+        return code;
+    const orr_code stopped = say_stopped(c, o.max_seconds, count, err);
     /* As in a search of training plans, the default limit is no failure. */
     const bool is_default = !serve_is_interrupted && !cli_given(c, "max-time") && count;
-    return code || is_default ? code : stopped;
+    return is_default ? ORR_OK : stopped;
 }
 
 #define COUNT(name, with_, fallback_, help_)                                   \
@@ -717,15 +720,16 @@ static orr_code run_plan(cli_context *c, orr_error *err)
     else if (x.limit[0] && x.search && write_known(c, &x, err))
         code = err->code;
     const bool has_plans = x.search && orr_plan_count(x.search);
-    if (stopped == ORR_ESTOP && code == ORR_ESTOP) {
-        orr_fail(err, ORR_ESTOP, NULL, "%s: %s", x.limit[0] ? x.limit : "interrupted",
-                 has_plans ? "these are the best so far" : "no plan was simulated");
-        cli_report(c, err);
-    }
-    if (!code || (stopped == ORR_ESTOP && code == ORR_ESTOP && has_plans)) {
+    const bool is_stopped = stopped == ORR_ESTOP && code == ORR_ESTOP;
+    if (!code || (is_stopped && has_plans)) {
         const orr_code shown = orr_show_plans(&x, cli_show_form(c), "-", err);
         if (shown)
             code = shown;
+    }
+    if (is_stopped && code == ORR_ESTOP) { /* a plan that could not be printed is the worse news */
+        orr_fail(err, ORR_ESTOP, NULL, "%s: %s", x.limit[0] ? x.limit : "interrupted",
+                 has_plans ? "these are the best so far" : "no plan was simulated");
+        cli_report(c, err);
     }
     for (size_t i = 0; i < x.size_count; i++)
         orr_plan_search_destroy(x.sizes[i].search);

@@ -408,7 +408,7 @@ static void put_interval(orr_json_writer *w, const char *key, double low, double
 {
     orr_json_put_array(w, key);
     orr_json_u64(w, (uint64_t)low);
-    orr_json_u64(w, (uint64_t)high);
+    orr_json_u64(w, high < (double)INT64_MAX ? (uint64_t)high : INT64_MAX); /* as time_high */
     orr_json_end_array(w);
 }
 

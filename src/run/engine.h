@@ -95,8 +95,6 @@ struct orr_run {
     orr_run_dimension dimension;
 };
 
-/* Fills in network and system from the machine where the configuration has none, for this many
- * ranks. */
 /* What the key `chip` of a machine names: a chip or a design, built in or a file of either.  A word
  * that is none of them is no error: then chip is NULL, and is_design false. */
 typedef struct run_chip {
@@ -106,6 +104,8 @@ typedef struct run_chip {
     orr_hardware design;
 } run_chip;
 orr_code run_chip_of(const orr_machine *m, run_chip *out, orr_error *err) ORR_MUST_CHECK;
+/* Fills in network and system from the machine where the configuration has none, for this many
+ * ranks. */
 orr_code run_take_machine(orr_run *r, uint32_t ranks, orr_error *err) ORR_MUST_CHECK;
 /* The machine in words, with all that was changed of it: "dgx-h100:2,nics.count=4", "mine:2
  * (mine.yml)".  NULL: there is none, or no memory. */

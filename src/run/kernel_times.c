@@ -101,8 +101,9 @@ typedef struct timing {
     row_now *now;   /* by row */
     double flops;   /* of all steps */
     uint32_t timed; /* nodes */
-    double *ready;  /* us, by place: of what goes on beside another pass, and of what waits for
-                             it; NULL: nothing does */
+    /* us, by place: of what goes on beside another pass, and of what waits for it; NULL: nothing
+     * does */
+    double *ready;
     bool has_grads, has_experts;
 } timing;
 

@@ -269,7 +269,8 @@ ORR_APART void refuse_message(orr_sim *s, key k)
                                        : "a message to a rank that does not exist";
     const orr_code bad =
         orr_fail(&err, ORR_EINPUT, NULL, "rank %u sends %s (rank %u, tag %u, %llu bytes)", k.src,
-                 why, k.dst, msg_trace_tag(k.tag), (unsigned long long)k.size);
+                 why, k.dst, msg_trace_tag(k.tag < RENDEZVOUS_TAG ? k.tag : k.tag - RENDEZVOUS_TAG),
+                 (unsigned long long)k.size);
     run_fail(s, bad, &err);
 }
 

@@ -94,11 +94,13 @@ orr_code orr_machine_system(const orr_machine *m, orr_system *out, orr_error *er
     if ((code = orr_machine_dims(m, &dims, err)))
         return code;
     if (!(s.peak_flops > 0) || s.memory_bandwidth == 0)
-        return orr_fail(
-            err, ORR_EINPUT, NULL,
-            "machine %s: unknown chip '%s'; give peak_tflops and memory_bandwidth in the machine "
-            "file",
-            m->name, m->chip);
+        return orr_fail(err, ORR_EINPUT, NULL,
+                        found.is_design
+                            ? "machine %s: the design '%s' lacks a peak or memory_bandwidth; give "
+                              "peak_tflops and memory_bandwidth in the machine file"
+                            : "machine %s: unknown chip '%s'; give peak_tflops and "
+                              "memory_bandwidth in the machine file",
+                        m->name, m->chip);
     /* Otherwise no algorithm is set, and the network may run collectives as NCCL does. */
     if (strcmp(m->collectives, "none") == 0)
         take_rings(&s, dims.dims);

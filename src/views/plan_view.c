@@ -560,7 +560,9 @@ static const char *span_text(const orr_plan_serving *p, double s, char out[SPAN_
     const double low = s * 1e12 * (1 - p->report.low_share),
                  high = s * 1e12 * (1 + p->report.high_share);
     orr_ends_text(seconds(s, value), low, high, ends, sizeof ends);
-    if (p->report.high_share > 0 && ends[0])
+    if (!(s > 0)) /* no request has two tokens */
+        snprintf(out, SPAN_ROOM, "-");
+    else if (p->report.high_share > 0 && ends[0])
         snprintf(out, SPAN_ROOM, "%.30s (%.60s)", value, ends);
     else
         snprintf(out, SPAN_ROOM, "%.30s", value);

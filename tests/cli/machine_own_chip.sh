@@ -36,3 +36,9 @@ orrery run -q step.orr --machine designed.yml | grep -o 'of [0-9.]* TFLOP/s'
 printf 'base: hgx-h200\nchip: no.yml\n' >none.yml
 orrery run -q step.orr --machine none.yml
 echo "status $?"
+# Another name of the base's chip is no other chip.
+for pair in dgx-h100,h100-sxm hgx-h200,h200-sxm; do
+    orrery machine show "${pair%,*}" | grep '^chip' >own.txt
+    orrery machine show "${pair%,*},chip=${pair#*,}" | grep '^chip' | sed "s/${pair#*,}/$(echo "${pair#*,}" | cut -d- -f1)/" >alias.txt
+    cmp -s own.txt alias.txt && echo "${pair#*,}: the same chip" || cat own.txt alias.txt
+done

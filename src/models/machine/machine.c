@@ -211,8 +211,8 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
     return code ? code : orr_yaml_take_bool(map, "reduces", &m->fabric_reduces, err);
 }
 
-/* Another chip than that of the base has its own peaks and memory; only a file's memory is not
- * known here: it stays.  label: as in take_collectives. */
+/* Another chip than that of the base has its own peaks and memory; the memory of files and designs
+ * is not known here and stays.  label: as in take_collectives. */
 static orr_code take_chip(orr_yaml_value map, orr_machine *m, const char *label, orr_error *err)
 {
     char old[sizeof m->chip];
@@ -225,7 +225,8 @@ static orr_code take_chip(orr_yaml_value map, orr_machine *m, const char *label,
     if (code)
         return code;
     const orr_chip *chip = orr_chip_find(m->chip);
-    if (old[0] && strcmp(old, m->chip) != 0) {
+    const bool is_same = chip ? chip == orr_chip_find(old) : strcmp(old, m->chip) == 0;
+    if (old[0] && !is_same) {
         m->memory_GBps = m->peak_tflops = 0;
         if (chip)
             m->memory = (orr_bytes)(chip->memory_GB * 1e9);

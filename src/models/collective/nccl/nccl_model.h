@@ -106,8 +106,8 @@ bool nccl_send_cost_of(const nccl_shape *shape,
 
 /* ---- placement of a group (nccl_shape.c) ----
  *
- * members: ascending.  Counts, rates and latencies; the caller fills in the rest of the shape.  *h
- * must be zeroed. */
+ * members: ascending.  Counts, rates and latencies; those of *h must be
+ * 0, the caller fills in the rest. */
 void nccl_shape_of(const orr_net_config *c, const uint32_t *members, uint32_t count, nccl_shape *h);
 /* Its two halves, where hosts are not those of the dimensions. */
 void nccl_count_nodes(const uint32_t *members, uint32_t count, uint32_t per_node, nccl_shape *h);

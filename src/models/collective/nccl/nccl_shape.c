@@ -2,8 +2,8 @@
 /* nccl_shape.c - the placement of a group on a network of dimensions: how many members a host has,
  * and the rates and latencies between them.
  *
- * One rule for everything that times collectives without messages: runs (src/run/joint.c), bounds
- * on steps (src/plan) and estimates of serving (src/sources/llm).
+ * One rule for runs (src/run/joint.c), bounds on steps (src/plan) and estimates of serving
+ * (src/sources/llm); nccl-tests chooses its ranks by node (src/run/alone/alone_time.c).
  *
  * Cost: linear in the members; times the places of a dimension if that is a mesh. */
 #include "nccl_model.h"
