@@ -198,14 +198,16 @@ static orr_code refuse(const serving *x, orr_error *err)
     for (size_t i = 0; i < x->way_count; i++)
         if (x->ways[i].refusal.code)
             last = &x->ways[i];
+    const uint32_t devices = orr_machine_devices(&x->machine);
+    const char *many = devices == 1 ? "" : "s";
     if (!last)
         return orr_fail(err, ORR_EUSAGE, NULL,
-                        "no way to serve %s fits into the memory of %u devices of %s",
-                        x->o->model->name, orr_machine_devices(&x->machine), x->machine.name);
+                        "no way to serve %s fits into the memory of %u device%s of %s",
+                        x->o->model->name, devices, many, x->machine.name);
     return orr_fail(err, ORR_EUSAGE, NULL,
-                    "no way to serve %s on %u devices of %s; tp %u, pp %u: %s", x->o->model->name,
-                    orr_machine_devices(&x->machine), x->machine.name, last->ranks.tp,
-                    last->ranks.pp, last->refusal.message);
+                    "no way to serve %s on %u device%s of %s; tp %u, pp %u: %s", x->o->model->name,
+                    devices, many, x->machine.name, last->ranks.tp, last->ranks.pp,
+                    last->refusal.message);
 }
 
 static orr_code keep_good(serving *x, orr_error *err)

@@ -579,24 +579,27 @@ static void print_servings(orr_buf *to, const orr_plan_servings *x)
     char part[40] = "";
     if (o->devices)
         snprintf(part, sizeof part, "%u devices of ", o->devices);
-    orr_buf_print(to, "%s on %s%s: %s requests of %llu tokens, answers of %llu; %zu plans\n\n",
+    orr_buf_print(to, "%s on %s%s: %s request%s of %llu tokens, answers of %llu; %zu plans\n\n",
                   x->model, part, o->machine, orr_count_text(o->requests, a[0]),
-                  (unsigned long long)o->prompt, (unsigned long long)o->output, x->count);
+                  o->requests == 1 ? "" : "s", (unsigned long long)o->prompt,
+                  (unsigned long long)o->output, x->count);
     orr_buf_print(to, "%4s %10s  %-21s %-21s%s  %s\n", "", "tokens/s", "TTFT (90 %)", "TPOT (90 %)",
                   has_price ? "   $/Mtoken" : "", "plan");
     for (size_t i = 0; i < x->count && i < x->top; i++) {
         const orr_plan_serving *p = &list[i];
         undecided += p->is_undecided;
         orr_buf_print(to, "%3zu%c %10s  %-21s %-21s", i + 1, p->is_undecided ? '~' : ' ',
-                      orr_short_text((uint64_t)p->tokens_per_s, a[0]),
+                      p->tokens_per_s < 100 ? orr_figure_text(p->tokens_per_s, a[0])
+                                            : orr_short_text((uint64_t)p->tokens_per_s, a[0]),
                       span_text(p, p->ttft_s, range[0]), span_text(p, p->tpot_s, range[1]));
         if (has_price)
-            orr_buf_print(to, " %10.4f", p->usd_per_mtoken);
+            orr_buf_print(to, " %10.*f", p->usd_per_mtoken < 99999 ? 4 : 0, p->usd_per_mtoken);
         orr_buf_print(to, "  %u replica%s of tp %u pp %u", p->ranks.dp, p->ranks.dp == 1 ? "" : "s",
                       p->ranks.tp, p->ranks.pp);
         if (p->ranks.ep > 1)
             orr_buf_print(to, ", ep %u", p->ranks.ep);
-        orr_buf_print(to, ", %llu concurrent sequences\n", (unsigned long long)p->max_batch);
+        orr_buf_print(to, ", %llu concurrent sequence%s\n", (unsigned long long)p->max_batch,
+                      p->max_batch == 1 ? "" : "s");
     }
     if (undecided)
         orr_buf_print(to,
