@@ -33,6 +33,7 @@ struct llm_network {
     nccl_shape like; /* what all groups have in common */
     nccl_shape *shapes;
     size_t count, room;
+    bool lacks_memory;
     known_time known[KNOWN_TIMES];
 };
 
@@ -71,7 +72,7 @@ void llm_network_close(llm_network *w)
     orr_free(w);
 }
 
-/* false: out of memory, or no shape. */
+/* false: out of memory. */
 static bool shape_of(const llm_network *w, const uint32_t *members, uint32_t count, nccl_shape *h)
 {
     *h = w->like;
@@ -92,17 +93,25 @@ uint32_t llm_network_place(llm_network *w, uint64_t first, uint32_t count, uint6
         members[k] = (uint32_t)(first + k * stride);
     const bool ok = members && shape_of(w, members, count, &h);
     orr_free(members);
+    w->lacks_memory = w->lacks_memory || !ok;
     if (!ok)
         return LLM_NO_SHAPE;
     /* Assigned as a whole, so gaps are equal, too; were they not, a shape would be kept twice. */
     while (i < w->count && memcmp(&w->shapes[i], &h, sizeof h) != 0)
         i++;
     if (i == w->count) {
-        if (!orr_grow(&w->shapes, &w->room, w->count + 1))
+        if (!orr_grow(&w->shapes, &w->room, w->count + 1)) {
+            w->lacks_memory = true;
             return LLM_NO_SHAPE;
+        }
         w->shapes[w->count++] = h;
     }
     return (uint32_t)i;
+}
+
+bool llm_network_lacks_memory(const llm_network *w)
+{
+    return w && w->lacks_memory;
 }
 
 static uint64_t ps_of_ns(double ns)

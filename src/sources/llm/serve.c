@@ -356,7 +356,7 @@ static orr_code open_pools(server *v)
     }
     for (unsigned i = 0; i < v->pool_count && !code; i++) {
         v->pools[i].deviations = orr_highest_of(first_rank);
-        llm_pool_place(&v->pools[i], v->network);
+        code = llm_pool_place(&v->pools[i], v->network, v->err);
     }
     return code;
 }

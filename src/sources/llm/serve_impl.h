@@ -57,9 +57,11 @@ typedef struct llm_moved {
 /* *out is NULL if the machine has no model of collectives. */
 orr_code llm_network_open(const orr_machine *m, llm_network **out, orr_error *err);
 void llm_network_close(llm_network *w); /* NULL is fine */
-/* The number of the placement of the ranks first, first + stride, ...  LLM_NO_SHAPE: out of memory,
- * a single rank, or ranks that the machine does not have. */
+/* The number of the placement of the ranks first, first + stride, ...  LLM_NO_SHAPE: a single rank,
+ * ranks that the machine does not have, or no memory: ask llm_network_lacks_memory, since without
+ * its shape a group would be timed by the rates of links, silently. */
 uint32_t llm_network_place(llm_network *w, uint64_t first, uint32_t count, uint64_t stride);
+bool llm_network_lacks_memory(const llm_network *w);
 /* bytes: as a node has them.  false: not known. */
 bool llm_network_time(
     llm_network *w, uint32_t shape, uint32_t kind, uint64_t bytes, llm_moved *out);
@@ -122,7 +124,7 @@ typedef struct llm_pool {
 orr_code llm_pool_init(llm_pool *p, const orr_serve_ranks *ranks, orr_error *err);
 void llm_pool_fini(llm_pool *p);
 /* On this network, once its ranks have their numbers. */
-void llm_pool_place(llm_pool *p, llm_network *network);
+orr_code llm_pool_place(llm_pool *p, llm_network *network, orr_error *err);
 
 /* Blocks of a cache of so many tokens on a rank, per kind of layer; a state counts as one. */
 void llm_cache_blocks(const llm_pool *p, uint64_t tokens, uint64_t blocks[LLM_SIGHTS]);

@@ -355,7 +355,7 @@ static uint32_t place_ring(const llm_pool *p, llm_network *network, uint64_t fir
     return LLM_NO_SHAPE;
 }
 
-void llm_pool_place(llm_pool *p, llm_network *network)
+orr_code llm_pool_place(llm_pool *p, llm_network *network, orr_error *err)
 {
     const llm_layout *l = &p->g.layout;
     const uint64_t stage = (uint64_t)l->tp * l->cp * l->dp;
@@ -374,6 +374,7 @@ void llm_pool_place(llm_pool *p, llm_network *network)
             shapes[LLM_PEER_CP_NEXT] = shapes[LLM_PEER_CP_PREVIOUS];
         shapes[LLM_PEER_NEXT] = llm_network_place(network, first, i + 1 < l->pp ? 2 : 1, stage);
     }
+    return llm_network_lacks_memory(network) ? orr_no_memory(err) : ORR_OK;
 }
 
 /* ---- one iteration ---- */
