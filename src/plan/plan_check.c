@@ -17,6 +17,7 @@
  * does not either. */
 #include "search_impl.h"
 
+#include "base/io/child_process.h"
 #include "base/threads/pool.h"
 #include "trace/builder.h"
 
@@ -383,7 +384,7 @@ static orr_code piece_set(const orr_set *set,
 #define BUDGET_S 10
 #define HIDDEN 0.002 /* an axis with a smaller exposed share is irrelevant */
 
-enum { LEAST_BYTES = 65536, PIECE_ALIGN = 4096, KEEP_DP = 8, FOLDER = 64 };
+enum { LEAST_BYTES = 65536, PIECE_ALIGN = 4096, KEEP_DP = 8 };
 
 static const char *const level_names[ORR_PLAN_LEVELS] = {
     "fluid, link by link", "aware, message by message", "packet by packet"};
@@ -415,34 +416,20 @@ static double cost_of(orr_plan_level level, const search_traffic *t)
                                         : t->hops * HOP_S;
 }
 
-/* The links of a machine as a file; false: they cannot be expressed. */
+/* The links of a machine as a file in a folder of its own, which the caller removes; *path stays NULL: they cannot be
+ * expressed. */
 static orr_code write_links(
-    const orr_machine *m, char folder[FOLDER], char *path, bool *is_there, orr_error *err)
+    orr_arena *a, const orr_machine *m, orr_folder *folder, char **path, orr_error *err)
 {
-    snprintf(folder, FOLDER, "%s", P_tmpdir "/orrery-plan-XXXXXX");
-    if (!mkdtemp(folder)) {
-        folder[0] = 0;
-        return orr_fail(err, ORR_EIO, NULL, "cannot create a folder in " P_tmpdir ": %s",
-                        strerror(errno));
-    }
-    const orr_code code = orr_machine_export(m, folder, err);
-    snprintf(path, FOLDER + 16, "%s/links.yml", folder);
-    *is_there = !code && access(path, R_OK) == 0;
+    orr_code code = orr_folder_create(a, folder, err);
+    if (!code)
+        code = orr_machine_export(m, folder->path, err);
+    char *links = code ? NULL : orr_arena_print(a, "%s/links.yml", folder->path);
+    if (!code && !links)
+        code = orr_no_memory(err);
+    if (!code && access(links, R_OK) == 0)
+        *path = links;
     return code;
-}
-
-static void remove_links(const char *folder)
-{
-    static const char *const files[] = {"system.json", "network.yml", "memory.json", "machine.yml",
-                                        "links.yml"};
-    char path[FOLDER + 16];
-    if (!folder[0])
-        return;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-        unlink(path);
-    }
-    rmdir(folder);
 }
 
 /* The kind of a set: a step, with or without collectives slowing compute; or only collectives. */
@@ -500,18 +487,21 @@ static orr_code time_both(check_job *j,
 {
     static const char *const networks[ORR_PLAN_LEVELS] = {"fluid", "aware", "packet"};
     const orr_plan_level level = j->item->level;
-    char folder[FOLDER] = "", path[FOLDER + 16];
+    orr_arena *a = orr_arena_create();
+    orr_folder folder = {0};
+    char *links = NULL;
     orr_machine m;
-    bool is_there = false;
-    orr_code code = orr_machine_for(j->s->opt.machine, orr_set_rank_count(set), &m, err);
+    orr_code code = a ? orr_machine_for(j->s->opt.machine, orr_set_rank_count(set), &m, err)
+                      : orr_no_memory(err);
     if (!code && level != ORR_PLAN_MESSAGES)
-        code = write_links(&m, folder, path, &is_there, err);
+        code = write_links(a, &m, &folder, &links, err);
     /* A single node has no file of links; it has no shared links beyond the dimensions. */
     if (!code)
-        code = time_set(j, set, networks[level], is_there ? path : NULL, compute, run, err);
+        code = time_set(j, set, networks[level], links, compute, run, err);
     if (!code)
         code = time_set(j, set, "fluid", NULL, compute, base, err);
-    remove_links(folder);
+    orr_folder_remove(&folder);
+    orr_arena_destroy(a);
     return code;
 }
 
@@ -794,13 +784,14 @@ static void note_failure(orr_plan_check *item, const orr_error *err)
 
 static bool has_links(const check_job *j)
 {
-    const orr_machine *m = &j->s->machine;
-    char folder[FOLDER] = "", path[FOLDER + 16];
-    bool is_there = false;
+    orr_arena *a = orr_arena_create();
+    orr_folder folder = {0};
+    char *links = NULL;
     orr_error err = {0};
-    const orr_code code = write_links(m, folder, path, &is_there, &err);
-    remove_links(folder);
-    return !code && is_there;
+    const orr_code code = a ? write_links(a, &j->s->machine, &folder, &links, &err) : ORR_ENOMEM;
+    orr_folder_remove(&folder);
+    orr_arena_destroy(a);
+    return !code && links;
 }
 
 static orr_code choose(check_job *j, orr_error *err)

@@ -14,7 +14,7 @@
  * before a fault, most of a run, is executed once instead of once per place.  NEWS gets a `message` before the child starts
  * and after it ended, and a byte from GO answers each: whoever started this looks at the files and restores them.  A fork
  * has one thread only and shares files that are being written: files without a name are copied for the child; with other
- * threads, a process forked by the program or a named file open for writing, the place is refused.
+ * threads, a process forked by the program, an open folder or a named file open for writing, the place is refused.
  *
  * FAULT_LEAKS=FILE: blocks that nobody can reach any more when the process ends are written there, a line each; with
  * FAULT_FRAMES=1 also from where they were asked for (leak_finder.c).
@@ -88,6 +88,7 @@ typedef struct message {
 static const char *places; /* those still to be tried, ascending; NULL: no server */
 static int go, news;
 static bool has_forked;
+static atomic_int loading; /* threads in dlopen, whose lock would belong to nobody after a fork */
 
 static fault fault_named(const char *text)
 {
@@ -156,11 +157,14 @@ static bool can_fork(void)
 {
     struct stat about;
     /* "." and ".." and a folder per thread. */
-    if (has_forked || stat("/proc/self/task", &about) || about.st_nlink != 3)
+    if (has_forked || loading || stat("/proc/self/task", &about) || about.st_nlink != 3)
         return false;
-    for (int fd = 0; fd < MOST_FILES; fd++)
-        if (is_output(fd, &about) && about.st_nlink)
+    for (int fd = 0; fd < MOST_FILES; fd++) {
+        const int flags = fcntl(fd, F_GETFL);
+        /* A folder that a child removes is another one once it is restored. */
+        if ((flags >= 0 && flags & O_DIRECTORY) || (is_output(fd, &about) && about.st_nlink))
             return false;
+    }
     return true;
 }
 
@@ -262,6 +266,17 @@ pid_t fork(void)
         fails_at = 0;
     }
     return pid;
+}
+
+void *dlopen(const char *path, int how)
+{
+    static void *(*real)(const char *, int);
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "dlopen");
+    atomic_fetch_add(&loading, 1);
+    void *library = real(path, how);
+    atomic_fetch_sub(&loading, 1);
+    return library;
 }
 
 /* ---- one place ---- */

@@ -6,6 +6,7 @@
 
 #include "base/io/child_process.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static orr_error err;
@@ -159,27 +160,49 @@ TEST(test_child_process__programs_are_found_as_a_shell_does)
 TEST(test_child_process__folders_go_with_all_that_is_in_them)
 {
     orr_arena *a = orr_arena_create();
-    char *folder, path[4200];
+    orr_folder folder;
+    char path[4200], kept_path[4200];
     struct stat st;
     CHECK(mkdir("top", 0777) == 0 && setenv("TMPDIR", "top", 1) == 0);
     CHECK_OK(orr_folder_create(a, &folder, &err), &err);
-    CHECK(folder[0] == '/' && strstr(folder, "/top/orrery-"));
-    CHECK(stat(folder, &st) == 0 && (st.st_mode & 0777) == 0700);
-    snprintf(path, sizeof path, "%s/a", folder);
+    CHECK(folder.path[0] == '/' && strstr(folder.path, "/top/orrery-"));
+    snprintf(kept_path, sizeof kept_path, "%s", folder.path);
+    CHECK(stat(folder.path, &st) == 0 && (st.st_mode & 0777) == 0700);
+    snprintf(path, sizeof path, "%s/a", folder.path);
     CHECK(mkdir(path, 0777) == 0);
-    snprintf(path, sizeof path, "%s/a/b", folder);
+    snprintf(path, sizeof path, "%s/a/b", folder.path);
     write_file(path, "x", 1);
     write_file("kept", "y", 1);
-    snprintf(path, sizeof path, "%s/link", folder);
+    snprintf(path, sizeof path, "%s/link", folder.path);
     CHECK(symlink("../../", path) == 0); /* links are not followed */
-    orr_folder_remove(folder);
-    CHECK(stat(folder, &st) != 0 && stat("kept", &st) == 0);
-    orr_folder_remove(folder);
-    orr_folder_remove(NULL);
+    orr_folder_remove(&folder);
+    CHECK(stat(kept_path, &st) != 0 && stat("kept", &st) == 0);
+    orr_folder_remove(&folder);
     CHECK(setenv("TMPDIR", "none", 1) == 0);
     CHECK_CODE(orr_folder_create(a, &folder, &err), ORR_EIO, &err);
     CHECK_SAYS(&err, "cannot make a temporary folder here");
     unsetenv("TMPDIR");
+    orr_arena_destroy(a);
+}
+
+TEST(test_child_process__a_folder_is_removed_where_no_file_can_be_opened)
+{
+    orr_arena *a = orr_arena_create();
+    orr_folder folder;
+    char path[4200];
+    struct stat st;
+    struct rlimit limit, none;
+    CHECK_OK(orr_folder_create(a, &folder, &err), &err);
+    snprintf(path, sizeof path, "%s", folder.path);
+    char *file = orr_arena_print(a, "%s/x", folder.path);
+    write_file(file, "x", 1);
+    CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    none = limit;
+    none.rlim_cur = 0;
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    orr_folder_remove(&folder);
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    CHECK(stat(path, &st) != 0);
     orr_arena_destroy(a);
 }
 
@@ -195,6 +218,7 @@ int main(void)
         RUN(test_child_process__held_signals_wait),
         RUN(test_child_process__programs_are_found_as_a_shell_does),
         RUN(test_child_process__folders_go_with_all_that_is_in_them),
+        RUN(test_child_process__a_folder_is_removed_where_no_file_can_be_opened),
     };
     return RUN_ALL(tests);
 }

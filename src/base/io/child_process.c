@@ -234,59 +234,65 @@ orr_code orr_program_find(orr_arena *a, const char *name, char **out, orr_error 
 
 /* ---- temporary folders ---- */
 
-orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err)
+orr_code orr_folder_create(orr_arena *a, orr_folder *out, orr_error *err)
 {
     const char *top = getenv("TMPDIR");
-    *out = orr_arena_print(a, "%s/orrery-XXXXXX", top && *top ? top : "/tmp");
-    if (!*out)
+    if (!top || !*top)
+        top = "/tmp";
+    *out = (orr_folder){0};
+    char *path = orr_arena_print(a, "%s/orrery-XXXXXX", top);
+    if (!path)
         return orr_no_memory(err);
-    if (mkdtemp(*out)) { /* absolute: others may change the working directory meanwhile */
-        char *whole = realpath(*out, NULL);
-        char *kept = whole ? orr_arena_text(a, orr_str_of(whole)) : *out;
-        free(whole);
-        if (!kept)
-            rmdir(*out);
-        *out = kept;
-        return kept ? ORR_OK : orr_no_memory(err);
+    if (!mkdtemp(path))
+        return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(top, ORR_NO_BYTE)),
+                        "cannot make a temporary folder here: %s", strerror(errno));
+    char *whole = realpath(path, NULL); /* others may change the working directory meanwhile */
+    char *kept = whole ? orr_arena_text(a, orr_str_of(whole)) : path;
+    free(whole);
+    DIR *entries = kept ? opendir(path) : NULL;
+    if (!entries) {
+        const orr_code code =
+            kept && errno != ENOMEM
+                ? orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(path, ORR_NO_BYTE)),
+                           "cannot open this new folder: %s", strerror(errno))
+                : orr_no_memory(err);
+        rmdir(path);
+        return code;
     }
-    *out = NULL;
-    return orr_fail(err, ORR_EIO, ORR_AT(orr_where_byte(top && *top ? top : "/tmp", ORR_NO_BYTE)),
-                    "cannot make a temporary folder here: %s", strerror(errno));
+    *out = (orr_folder){kept, entries};
+    return ORR_OK;
 }
 
 enum { FOLDERS_DEEP = 16 };
 
 /* Links are removed, not followed. */
-static void empty_folder(int fd, unsigned depth)
+static void empty_folder(DIR *d, unsigned depth)
 {
-    DIR *d = fdopendir(fd);
     const struct dirent *e;
-    if (!d) {
-        close(fd);
-        return;
-    }
     while ((e = readdir(d))) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         if (unlinkat(dirfd(d), e->d_name, 0) == 0)
             continue;
-        const int inner =
-            openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (inner >= 0 && depth < FOLDERS_DEEP)
+        const int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        DIR *inner = fd >= 0 && depth < FOLDERS_DEEP ? fdopendir(fd) : NULL;
+        if (inner) {
             empty_folder(inner, depth + 1);
-        else if (inner >= 0)
-            close(inner);
+            closedir(inner);
+        } else if (fd >= 0) {
+            close(fd);
+        }
         unlinkat(dirfd(d), e->d_name, AT_REMOVEDIR);
     }
-    closedir(d);
 }
 
-void orr_folder_remove(const char *path)
+void orr_folder_remove(orr_folder *f)
 {
-    if (!path)
+    if (!f->path)
         return;
-    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0)
-        empty_folder(fd, 0);
-    rmdir(path);
+    rewinddir(f->entries); /* what has come since */
+    empty_folder(f->entries, 0);
+    closedir(f->entries);
+    rmdir(f->path);
+    *f = (orr_folder){0};
 }

@@ -16,6 +16,7 @@
 
 #include "base/memory/memory.h"
 
+#include <dirent.h>
 #include <signal.h>
 
 typedef struct orr_held_signals {
@@ -48,8 +49,14 @@ orr_code orr_child_run(const orr_child *child,
 orr_code orr_program_find(orr_arena *a, const char *name, char **out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* A new folder that only we can look into, under $TMPDIR or /tmp; its path in a. */
-orr_code orr_folder_create(orr_arena *a, char **out, orr_error *err) ORR_MUST_CHECK;
-void orr_folder_remove(const char *path); /* with all that is in it; NULL is fine */
+/* A temporary folder, open from the start: removing it needs neither memory nor a file descriptor. */
+typedef struct orr_folder {
+    char *path; /* NULL: there is none */
+    DIR *entries;
+} orr_folder;
+
+/* A new one that only we can look into, under $TMPDIR or /tmp; its path in a. */
+orr_code orr_folder_create(orr_arena *a, orr_folder *out, orr_error *err) ORR_MUST_CHECK;
+void orr_folder_remove(orr_folder *f); /* with all that is in it; an empty or removed one is fine */
 
 #endif

@@ -24,7 +24,8 @@ enum { OLDEST_MAJOR = 2, OLDEST_MINOR = 4, ANSWER_SHOWN = 90 };
 struct orr_capture {
     orr_arena *arena;
     orr_held_signals held;
-    char *folder, *file, *module, *python, *words, *module_path;
+    orr_folder folder;
+    char *file, *module, *python, *words, *module_path;
 };
 
 /* Works in every Python since 2.7.  Metadata are quick to read; PyTorch itself is loaded only if
@@ -113,7 +114,7 @@ static orr_code ask(orr_capture *c, const char *name, answer *out, orr_error *er
     orr_input *in;
     orr_error why = {0};
     *out = (answer){0};
-    char *file = orr_arena_print(c->arena, "%s/answer", c->folder);
+    char *file = orr_arena_print(c->arena, "%s/answer", c->folder.path);
     orr_code code = file ? orr_program_find(c->arena, name, &out->path, err) : orr_no_memory(err);
     if (code || !out->path)
         return code;
@@ -214,9 +215,9 @@ static orr_code write_module(orr_capture *c, orr_error *err)
 {
     orr_output *out;
     const char *before = getenv("PYTHONPATH");
-    c->module = orr_arena_print(c->arena, "%s/orrery_capture.py", c->folder);
-    c->file = orr_arena_print(c->arena, "%s/capture.json", c->folder);
-    c->module_path = orr_arena_print(c->arena, "PYTHONPATH=%s%s%s", c->folder,
+    c->module = orr_arena_print(c->arena, "%s/orrery_capture.py", c->folder.path);
+    c->file = orr_arena_print(c->arena, "%s/capture.json", c->folder.path);
+    c->module_path = orr_arena_print(c->arena, "PYTHONPATH=%s%s%s", c->folder.path,
                                      before && *before ? ":" : "", before ? before : "");
     if (!c->module || !c->file || !c->module_path)
         return orr_no_memory(err);
@@ -250,7 +251,7 @@ void orr_capture_close(orr_capture *c)
     if (!c)
         return;
     const orr_held_signals held = c->held;
-    orr_folder_remove(c->folder);
+    orr_folder_remove(&c->folder);
     orr_arena_destroy(c->arena);
     orr_free(c);
     orr_signals_release(&held);
@@ -302,7 +303,7 @@ orr_code orr_capture_run(orr_capture *c, const char *const *arguments, orr_error
     const char *const front[] = {c->python, c->module};
     const size_t n = count_of(arguments), f = sizeof front / sizeof *front;
     const char **all = orr_arena_new(c->arena, f + n + 1, const char *);
-    char *temporary = orr_arena_print(c->arena, "TMPDIR=%s", c->folder);
+    char *temporary = orr_arena_print(c->arena, "TMPDIR=%s", c->folder.path);
     const char *const environment[] = {c->module_path, temporary, NULL};
     orr_child_end end;
     if (!all || !temporary)
