@@ -7,9 +7,11 @@
 #include "command.h"
 
 #include <orrery/lab/collectives.h>
+#include <orrery/view.h>
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@ static const cli_option options[] = {
     {"machine", 'm', "MACHINE", "the cluster it was measured on", .required = true},
     {"output", 'o', "FILE",
      "write the machine to FILE (.yml), and its table of constants to the same folder",
+     .kind = CLI_OUTPUT},
+    {"plot", 0, "FILE", "plot fitted against measured times, and the residuals (.svg)",
      .kind = CLI_OUTPUT},
     {"op", 0, "OP",
      "all_reduce, all_gather, reduce_scatter, alltoall, broadcast, reduce, gather, "
@@ -103,11 +107,40 @@ static orr_code write_places(const places *p,
     return ORR_OK;
 }
 
+/* A colour for each operation. */
+static orr_code plot(const orr_calibration_result *r, const char *path, orr_error *err)
+{
+    const orr_alone_op **ops = malloc(r->row_count * sizeof *ops);
+    const char **names = malloc(r->row_count * sizeof *names);
+    orr_view_fit_point *points = malloc(r->row_count * sizeof *points);
+    orr_code code = ORR_OK;
+    size_t count = 0;
+    if (!ops || !names || !points)
+        code = orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    for (size_t i = 0; i < r->row_count && !code; i++) {
+        size_t series = 0;
+        while (series < count && ops[series] != r->rows[i].op)
+            series++;
+        if (series == count) {
+            names[count] = r->rows[i].op->name;
+            ops[count++] = r->rows[i].op;
+        }
+        points[i] = (orr_view_fit_point){r->rows[i].us, r->rows[i].model_us, series};
+    }
+    if (!code)
+        code =
+            orr_view_fit_svg(&(orr_view_fit){points, r->row_count, names, count, "us"}, path, err);
+    free(points);
+    free(names);
+    free(ops);
+    return code;
+}
+
 static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_error *err)
 {
     orr_calibration *k;
     const orr_calibration_result *r = NULL;
-    const char *name = cli_text(c, "op");
+    const char *name = cli_text(c, "op"), *picture = cli_text(c, "plot");
     const orr_alone_op *op = name ? orr_alone_op_find(name) : NULL;
     if (name && !op)
         return cli_misuse(err, "--op: unknown operation '%s'", name);
@@ -123,6 +156,8 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
         code = orr_calibration_fit(k, &r, err);
     if (!code && p->machine)
         code = write_places(p, m, r, err);
+    if (!code && picture)
+        code = plot(r, picture, err);
     if (!code) {
         const orr_calibration_about about = {.machine = cli_text(c, "machine"),
                                              .output = p->machine,
@@ -132,6 +167,8 @@ static orr_code fit(const cli_context *c, const orr_machine *m, places *p, orr_e
         code = orr_show_calibration(r, &about, cli_show_form(c), "-", err);
         if (p->machine)
             cli_note(c, "wrote %s and %s\n", p->machine, p->table);
+        if (picture)
+            cli_note(c, "wrote %s\n", picture);
     }
     orr_calibration_close(k);
     return code;

@@ -8,6 +8,7 @@
 #include "command.h"
 
 #include <orrery/lab/chip.h>
+#include <orrery/view.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ static const cli_option options[] = {
      CLI_COUNT, 1},
     {"skip", 0, "N", "skip the first N steps (warm-up)", CLI_COUNT, 0, .fallback = "2"},
     {"output", 'o', "FILE", "write the chip to FILE (.yml)", .kind = CLI_OUTPUT},
+    {"plot", 0, "FILE", "plot the steps, their interval and the prediction (.svg)",
+     .kind = CLI_OUTPUT},
     {"json", 0, NULL, "print one JSON object"},
     {0},
 };
@@ -43,7 +46,8 @@ static const cli_example examples[] = {
 };
 
 typedef struct steps {
-    double *ms;
+    double *ms;     /* in the order of the log, warm-up steps included */
+    double *sorted; /* without them */
     size_t room;
     size_t count, found; /* without and with warm-up steps */
     double median, low, high;
@@ -153,18 +157,21 @@ static orr_code sum_up(steps *s, const char *path, size_t skip, orr_error *err)
             s->count, STEPS_LEAST, skip);
     }
     s->count -= skip;
-    memmove(s->ms, s->ms + skip, s->count * sizeof *s->ms);
-    qsort(s->ms, s->count, sizeof *s->ms, cal_compare_doubles);
-    s->median =
-        s->count % 2 ? s->ms[s->count / 2] : (s->ms[s->count / 2 - 1] + s->ms[s->count / 2]) / 2;
-    s->low = fmin(s->ms[s->count / 20], s->median * 0.97);
-    s->high = fmax(s->ms[s->count - 1 - s->count / 20], s->median * 1.03);
+    if (!(s->sorted = malloc(s->count * sizeof *s->sorted)))
+        return orr_fail(err, ORR_ENOMEM, NULL, "out of memory");
+    memcpy(s->sorted, s->ms + skip, s->count * sizeof *s->sorted);
+    const double *ms = s->sorted;
+    qsort(s->sorted, s->count, sizeof *s->sorted, cal_compare_doubles);
+    s->median = s->count % 2 ? ms[s->count / 2] : (ms[s->count / 2 - 1] + ms[s->count / 2]) / 2;
+    s->low = fmin(ms[s->count / 20], s->median * 0.97);
+    s->high = fmax(ms[s->count - 1 - s->count / 20], s->median * 1.03);
     return ORR_OK;
 }
 
 static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_error *err)
 {
-    const char *like = cli_text(c, "like"), *output = cli_text(c, "output");
+    const char *like = cli_text(c, "like"), *output = cli_text(c, "output"),
+               *picture = cli_text(c, "plot");
     const double tokens = cli_given(c, "tokens") ? (double)cli_count(c, "tokens") : 0;
     orr_code code = read_log(s, c->args[0], tokens, err);
     if (!code)
@@ -188,11 +195,17 @@ static orr_code fit_and_tell(cli_context *c, steps *s, double predicted, orr_err
                                  .predicted_ms = predicted};
     if (output)
         code = orr_step_fit_save(&result, output, err);
+    if (!code && picture)
+        code = orr_view_steps_svg(&(orr_view_steps){s->ms, s->found, s->found - s->count, s->median,
+                                                    s->low, s->high, predicted, "ms"},
+                                  picture, err);
     if (code)
         return code;
     code = orr_show_step_fit(&result, cli_show_form(c), "-", err);
     if (output)
         cli_note(c, "wrote %s\n", output);
+    if (picture)
+        cli_note(c, "wrote %s\n", picture);
     return code;
 }
 
@@ -209,6 +222,7 @@ static orr_code calibrate_steps_run(cli_context *c, orr_error *err)
         return cli_misuse(err, "unknown chip '%s'; see 'orrery chip list'", like);
     const orr_code code = fit_and_tell(c, &s, predicted, err);
     free(s.ms);
+    free(s.sorted);
     return code;
 }
 

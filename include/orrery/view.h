@@ -81,6 +81,19 @@ ORR_API orr_code orr_view_fit_svg(const orr_view_fit *p,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;
 
+/* Times of steps in order, the first `skipped` of them warm-up, and what was fitted to the others. */
+typedef struct orr_view_steps {
+    const double *times; /* above 0 */
+    size_t count, skipped;
+    double median, low, high, predicted;
+    const char *unit; /* of all of them */
+} orr_view_steps;
+
+/* A drawing (SVG) of the times, their interval and the prediction. */
+ORR_API orr_code orr_view_steps_svg(const orr_view_steps *p,
+                                    const char *path,
+                                    orr_error *err) ORR_MUST_CHECK;
+
 /* ---- a trace as a graph ---- */
 
 typedef enum orr_graph_form {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fit_view.c - a fit as a picture: measured against fitted, and how far each row is off.
+/* fit_view.c - a fit as a picture: measured against fitted, and how far each row is off; for steps,
+ * their times in order.
  *
- * SVG by hand, both panels on logarithmic times; colours that stay apart in print and for most eyes
- * (Okabe and Ito).  Numbers are rounded to a hundredth of a pixel, so that the same rows give the
- * same bytes. */
+ * SVG by hand, the panels of rows on logarithmic times; colours that stay apart in print and for
+ * most eyes (Okabe and Ito).  Numbers are rounded to a hundredth of a pixel, so that the same rows
+ * give the same bytes. */
 #include <orrery/view.h>
 
 #include "base/io/output.h"
@@ -97,13 +98,8 @@ static void put_series(orr_buf *b, const orr_view_fit *p)
     }
 }
 
-orr_code orr_view_fit_svg(const orr_view_fit *p, const char *path, orr_error *err)
+static void begin(orr_buf *b, int width)
 {
-    const double second = LEFT + SIDE + GAP, most = residual_most(p);
-    const scale s = decades(p);
-    orr_buf text = {0}, *b = &text;
-    if (!p->count)
-        return orr_fail(err, ORR_EUSAGE, NULL, "a drawing of a fit needs at least one point");
     orr_buf_print(
         b,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
@@ -111,7 +107,17 @@ orr_code orr_view_fit_svg(const orr_view_fit *p, const char *path, orr_error *er
         "<style>.frame{fill:none;stroke:#888}.line{stroke:#888;stroke-dasharray:4 "
         "3}.end{text-anchor:end}.middle{text-anchor:middle}.title{font-size:14px}</style>\n"
         "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-        (int)second + SIDE + 30, TOP + SIDE + 64);
+        width, TOP + SIDE + 64);
+}
+
+orr_code orr_view_fit_svg(const orr_view_fit *p, const char *path, orr_error *err)
+{
+    const double second = LEFT + SIDE + GAP, most = residual_most(p);
+    const scale s = decades(p);
+    orr_buf text = {0}, *b = &text;
+    if (!p->count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a drawing of a fit needs at least one point");
+    begin(b, (int)second + SIDE + 30);
     put_frame(b, LEFT, "fitted against measured");
     put_decades(b, &s, LEFT, true, p->unit);
     put_decades(b, &s, LEFT, false, p->unit);
@@ -128,6 +134,73 @@ orr_code orr_view_fit_svg(const orr_view_fit *p, const char *path, orr_error *er
     put_points(b, p, &s, second, most);
     put_series(b, p);
     orr_buf_print(b, "</svg>\n");
+    const orr_code code = orr_output_save(b, path, err);
+    orr_buf_fini(b);
+    return code;
+}
+
+/* ---- steps ---- */
+
+enum { STEPS_WIDE = 2 * SIDE + GAP };
+
+/* 1, 2 or 5 times a power of ten, about a fifth of the range. */
+static double tick_of(double range)
+{
+    const double unit = pow(10, floor(log10(range / 5)));
+    const double times = range / 5 / unit;
+    return unit * (times < 1.5 ? 1 : times < 3.5 ? 2 : times < 7.5 ? 5 : 10);
+}
+
+static double height_of(double ms, double low, double high)
+{
+    return TOP + SIDE - (fmax(low, fmin(high, ms)) - low) / (high - low) * SIDE;
+}
+
+static void put_level(orr_buf *b, double y, const char *colour, const char *name, int at)
+{
+    orr_buf_print(b,
+                  "<line x1=\"%d\" y1=\"%.2f\" x2=\"%d\" y2=\"%.2f\" stroke=\"%s\"/>\n"
+                  "<text x=\"%d\" y=\"%d\" fill=\"%s\">%s</text>\n",
+                  LEFT, y, LEFT + STEPS_WIDE, y, colour, LEFT + at, TOP + SIDE + 46, colour, name);
+}
+
+orr_code orr_view_steps_svg(const orr_view_steps *p, const char *path, orr_error *err)
+{
+    orr_buf text = {0}, *b = &text;
+    if (p->skipped >= p->count)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a drawing of steps needs at least one step");
+    /* Warm-up is slower by far and is cut off at the top. */
+    double low = fmin(p->low, p->predicted), high = fmax(p->high, p->predicted);
+    for (size_t i = p->skipped; i < p->count; i++) {
+        low = fmin(low, p->times[i]);
+        high = fmax(high, p->times[i]);
+    }
+    const double margin = fmax((high - low) / 10, high / 1000);
+    const double tick = tick_of(high - low + 2 * margin);
+    low = fmax(0, low - margin);
+    high += margin;
+    begin(b, LEFT + STEPS_WIDE + 30);
+    const double top = height_of(p->high, low, high);
+    orr_buf_print(b, "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" fill=\"#e8f0f8\"/>\n",
+                  LEFT, top, STEPS_WIDE, height_of(p->low, low, high) - top);
+    orr_buf_print(b,
+                  "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"frame\"/>\n"
+                  "<text x=\"%d\" y=\"%d\" class=\"title\">time per step in %s</text>\n",
+                  LEFT, TOP, STEPS_WIDE, SIDE, LEFT, TOP - 12, p->unit);
+    for (double at = ceil(low / tick) * tick; at <= high; at += tick)
+        orr_buf_print(b, "<text x=\"%d\" y=\"%.2f\" class=\"end\">%g</text>\n", LEFT - 6,
+                      height_of(at, low, high) + 4, at);
+    for (size_t i = 0; i < p->count; i++)
+        orr_buf_print(b, "<circle cx=\"%.2f\" cy=\"%.2f\" r=\"2.5\" fill=\"%s\"/>\n",
+                      LEFT + ((double)i + 0.5) / (double)p->count * STEPS_WIDE,
+                      height_of(p->times[i], low, high), i < p->skipped ? "#999999" : "#000000");
+    put_level(b, height_of(p->median, low, high), colours[0], "median and interval", 0);
+    put_level(b, height_of(p->predicted, low, high), colours[1], "predicted", 140);
+    if (p->skipped)
+        orr_buf_print(b, "<text x=\"%d\" y=\"%d\" fill=\"#999999\">grey: skipped</text>\n",
+                      LEFT + 240, TOP + SIDE + 46);
+    orr_buf_print(b, "<text x=\"%d\" y=\"%d\" class=\"end\">step %zu</text>\n</svg>\n",
+                  LEFT + STEPS_WIDE, TOP + SIDE + 18, p->count);
     const orr_code code = orr_output_save(b, path, err);
     orr_buf_fini(b);
     return code;

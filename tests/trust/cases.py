@@ -51,7 +51,8 @@ CASES = {
     "chip text": ("echo 'gemm bf16 m=512 n=512 k=512' >kernels.txt", "orrery chip time h200 --from kernels.txt", []),
     "nccl-tests": ("", "orrery nccl-tests --machine dgx-h100 -b 1K -e 1M -f 32", []),
     "calibrate": ("orrery nccl-tests --machine dgx-h100 -b 8K -e 64M -f 2 >measured.txt",
-                  "orrery calibrate nccl measured.txt --machine dgx-h100 -o out.yml", ["out.yml", "out.collectives.yml"]),
+                  "orrery calibrate nccl measured.txt --machine dgx-h100 -o out.yml --plot out.svg",
+                  ["out.yml", "out.collectives.yml", "out.svg"]),
     "calibrate kernels": ("printf 'kernel,us\\nnorm bf16 m=4096 n=4096 rms,24.8\\nnorm bf16 m=8192 n=4096 rms,46\\n"
                           "norm bf16 m=8192 n=8192 rms,89\\n' >measured.csv",
                           "orrery calibrate kernels measured.csv --like h200 -o out.yml", ["out.yml"]),
@@ -79,7 +80,7 @@ CASES = {
                         "orrery convert -q pytorch linked.json -o out.et", ["out.et"]),
     "capture": ("", "orrery capture --print-module", []),
     "calibrate steps": ("printf '900\\n850\\n220\\n200\\n210\\n205\\n215\\n' >steps.txt",
-                        "orrery calibrate steps steps.txt --predicted 200 --like h200 -o out.yml", ["out.yml"]),
+                        "orrery calibrate steps steps.txt --predicted 200 --like h200 -o out.yml --plot out.svg", ["out.yml", "out.svg"]),
     "calibrate plot": ("printf 'kernel,us\\nnorm bf16 m=4096 n=4096 rms,24.8\\nnorm bf16 m=8192 n=4096 rms,46\\n"
                        "norm bf16 m=8192 n=8192 rms,89\\n' >measured.csv",
                        "orrery calibrate kernels measured.csv --like h200 --plot out.svg", ["out.svg"]),
