@@ -81,7 +81,7 @@ ORR_API orr_code orr_view_fit_svg(const orr_view_fit *p,
                                   const char *path,
                                   orr_error *err) ORR_MUST_CHECK;
 
-/* Times of steps in order, the first `skipped` of them warm-up, and what was fitted to the others. */
+/* Times of steps in order, the first `skipped` of them warm-up, and the fit of the others. */
 typedef struct orr_view_steps {
     const double *times; /* above 0 */
     size_t count, skipped;

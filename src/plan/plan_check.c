@@ -416,8 +416,8 @@ static double cost_of(orr_plan_level level, const search_traffic *t)
                                         : t->hops * HOP_S;
 }
 
-/* The links of a machine as a file in a folder of its own, which the caller removes; *path stays NULL: they cannot be
- * expressed. */
+/* The links of a machine as a file in a folder of its own, which the caller removes; *path stays
+ * NULL if they cannot be expressed. */
 static orr_code write_links(
     orr_arena *a, const orr_machine *m, orr_folder *folder, char **path, orr_error *err)
 {

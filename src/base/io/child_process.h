@@ -49,7 +49,7 @@ orr_code orr_child_run(const orr_child *child,
 orr_code orr_program_find(orr_arena *a, const char *name, char **out, orr_error *err)
     ORR_MUST_CHECK;
 
-/* A temporary folder, open from the start: removing it needs neither memory nor a file descriptor. */
+/* A temporary folder, open from the start: removing it needs neither memory nor a descriptor. */
 typedef struct orr_folder {
     char *path; /* NULL: there is none */
     DIR *entries;
