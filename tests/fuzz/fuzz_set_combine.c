@@ -7,6 +7,7 @@
  * there what it did alone, with its peers and groups where these lie, and nobody else does anything.  A job
  * alone on hosts in its own order runs as the traces it was made of, to the picosecond. */
 #include "fuzz_trace.h"
+#include "fuzz_ways.h"
 
 #include "base/text/number.h"
 #include "trace/set_impl.h"
@@ -14,7 +15,7 @@
 #include <orrery/lab/goal.h>
 #include <orrery/run.h>
 
-enum { JOBS = 3, MOST_RANKS = 5, HEAD = 4, NODE_BYTES = 8, MOST_NODES = 24, MOST_EVENTS = 3000 };
+enum { JOBS = 3, MOST_RANKS = 5, HEAD = 4, NODE_BYTES = 8, MOST_NODES = 24, MOST_EVENTS = 1500 };
 enum { SLOT_GROUP, SLOT_PEER, SLOT_TAG, SLOTS };
 
 typedef struct job {
@@ -291,9 +292,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     orr_set *joined;
     const orr_code code = orr_set_combine(sets, count, &machine, &joined, &err);
     REQUIRE(!code == (joined != NULL) && (!code || (err.message[0] && code != ORR_EBUG)));
-    if (joined) {
-        compare_jobs(joined, jobs, count);
-        compare_runs(joined, jobs, count, data);
+    enum { COMPARE_JOBS, COMPARE_RUNS, WAYS };
+    FUZZ_WAYS(way, WAYS, data, size) {
+        if (joined && way == COMPARE_JOBS)
+            compare_jobs(joined, jobs, count);
+        if (joined && way == COMPARE_RUNS)
+            compare_runs(joined, jobs, count, data);
     }
     orr_set_close(joined);
     for (size_t j = 0; j < count; j++)

@@ -13,6 +13,9 @@ SWEPT = SWEEP + "; orrery sweep -q -j 1 s.yaml"
 
 GOAL = "printf 'num_ranks 2\\nrank 0 {\\nl1: calc 100\\nl2: send 8b to 1 tag 0\\nl2 requires l1\\n}\\nrank 1 {\\nl1: recv 8b from 0 tag 0\\n}\\n' >a.goal"
 
+# One layer: a plan of gpt2 allocates four times as often, for more of the same.
+SMALL = """echo '{"model_type": "gpt2", "n_layer": 1, "n_embd": 64, "n_head": 2, "vocab_size": 128, "n_positions": 64}' >m.json"""
+
 # name: (preparation, command, outputs).  Everything in one folder; every command writes what it can.
 CASES = {
     "gen": ("", "orrery gen -q layered --nodes 40 -o out.et", ["out.et"]),
@@ -56,7 +59,7 @@ CASES = {
     "calibrate kernels": ("printf 'kernel,us\\nnorm bf16 m=4096 n=4096 rms,24.8\\nnorm bf16 m=8192 n=4096 rms,46\\n"
                           "norm bf16 m=8192 n=8192 rms,89\\n' >measured.csv",
                           "orrery calibrate kernels measured.csv --like h200 -o out.yml", ["out.yml"]),
-    "plan": ("", "orrery plan -q gpt2 --machine dgx-h100 --devices 2 --batch 2 --seq 64 --fix micro-batch=1,zero=0 --threads 1 "
+    "plan": (SMALL, "orrery plan -q m.json --machine dgx-h100 --devices 2 --batch 2 --seq 64 --fix micro-batch=1,zero=0 --threads 1 "
                  "--csv out.csv --report out.html", ["out.csv", "out.html"]),
     "plan serve": ("", "orrery plan -q gpt2 --serve --machine dgx-h100 --devices 2 --prompt 8 --output 2 --threads 1 --json "
                        "--report out.html", ["out.html"]),
@@ -97,7 +100,7 @@ CASES = {
     "report set": ("", "orrery report -q step.orr -s sys.json -t net.yml -o out.html", ["out.html"]),
     "report two": ("orrery run -q step -s sys.json -t net.yml --timeline a.json; orrery run -q step -s sys.json -t slow.yml --timeline b.json",
                    "orrery report -q a.json b.json -o out.html", ["out.html"]),
-    "plan check": ("", "orrery plan -q gpt2 --machine dgx-h100 --devices 2 --batch 2 --seq 64 --fix micro-batch=1,zero=0,tp=1 "
+    "plan check": (SMALL, "orrery plan -q m.json --machine dgx-h100 --devices 2 --batch 2 --seq 64 --fix micro-batch=1,zero=0,tp=1 "
                        "--threads 1 --check --json", []),
 }
 MAKE_NSYS = pathlib.Path(os.environ.get("ORR_BUILD", "build")).resolve() / "tests" / "unit" / "make_nsys"
