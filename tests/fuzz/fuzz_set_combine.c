@@ -293,7 +293,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const orr_code code = orr_set_combine(sets, count, &machine, &joined, &err);
     REQUIRE(!code == (joined != NULL) && (!code || (err.message[0] && code != ORR_EBUG)));
     enum { COMPARE_JOBS, COMPARE_RUNS, WAYS };
-    FUZZ_WAYS(way, WAYS, data, size) {
+    FUZZ_WAYS(way, WAYS, data, size)
+    {
         if (joined && way == COMPARE_JOBS)
             compare_jobs(joined, jobs, count);
         if (joined && way == COMPARE_RUNS)

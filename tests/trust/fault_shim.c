@@ -13,8 +13,9 @@
  * forks, the call fails in the child alone, and the parent waits for its end, then goes on to the next place.  The part
  * before a fault, most of a run, is executed once instead of once per place.  NEWS gets a `message` before the child starts
  * and after it ended, and a byte from GO answers each: whoever started this looks at the files and restores them.  A fork
- * has one thread only and shares files that are being written: files without a name are copied for the child; with other
- * threads, a process forked by the program, an open folder or a named file open for writing, the place is refused.
+ * has one thread only and shares open files: those that are read are opened again by the child, and files without a
+ * name are copied for it.  With other threads, a process forked by the program, another open folder than the current one,
+ * a library being loaded or a named file open for writing, the place is refused.
  *
  * FAULT_LEAKS=FILE: blocks that nobody can reach any more when the process ends are written there, a line each; with
  * FAULT_FRAMES=1 also from where they were asked for (leak_finder.c).
@@ -155,16 +156,16 @@ static bool is_output(int fd, struct stat *about)
 
 static bool can_fork(void)
 {
-    struct stat about;
+    struct stat about, here;
     /* "." and ".." and a folder per thread. */
-    if (has_forked || loading || stat("/proc/self/task", &about) || about.st_nlink != 3)
+    if (has_forked || loading || stat("/proc/self/task", &about) || about.st_nlink != 3 ||
+        stat(".", &here))
         return false;
-    for (int fd = 0; fd < MOST_FILES; fd++) {
-        const int flags = fcntl(fd, F_GETFL);
-        /* A folder that a child removes is another one once it is restored. */
-        if ((flags >= 0 && flags & O_DIRECTORY) || (is_output(fd, &about) && about.st_nlink))
+    for (int fd = 0; fd < MOST_FILES; fd++)
+        /* A folder that a child removes is another one once it is restored; this one stays. */
+        if ((fstat(fd, &about) == 0 && S_ISDIR(about.st_mode) && about.st_ino != here.st_ino) ||
+            (is_output(fd, &about) && about.st_nlink))
             return false;
-    }
     return true;
 }
 
@@ -195,11 +196,30 @@ static bool copy_file(int fd, const struct stat *about)
            syscall(SYS_close, copy) == 0 && syscall(SYS_close, from) == 0;
 }
 
+/* A file that is read would be read on by the child and the parent in turn: they share the position. */
+static bool reopen_file(int fd)
+{
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    const int again = (int)syscall(SYS_openat, AT_FDCWD, link, O_RDONLY, 0);
+    return again >= 0 && lseek(again, lseek(fd, 0, SEEK_CUR), SEEK_SET) >= 0 &&
+           dup3(again, fd, fcntl(fd, F_GETFD) & FD_CLOEXEC ? O_CLOEXEC : 0) == fd &&
+           syscall(SYS_close, again) == 0;
+}
+
+static bool is_input(int fd, struct stat *about)
+{
+    const int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH) &&
+           fstat(fd, about) == 0 && S_ISREG(about->st_mode);
+}
+
 static void copy_files(void)
 {
     struct stat about;
     for (int fd = 0; fd < MOST_FILES; fd++)
-        if (is_output(fd, &about) && !copy_file(fd, &about)) {
+        if ((is_input(fd, &about) && !reopen_file(fd)) ||
+            (is_output(fd, &about) && !copy_file(fd, &about))) {
             static const char text[] = "Sanitizer: fault_shim cannot copy a file\n";
             syscall(SYS_write, STDERR_FILENO, text, sizeof text - 1);
             _exit(99);
