@@ -5,11 +5,12 @@ the minute and between machines, but less the ratio of two steps that take turns
 
     python3 truth/measure/compiled_host.py OUT_FOLDER [--seconds 300] [--host NUMBER] [operators] [optimizers] [models] [brief]
 
-Needs PyTorch with CUDA.  Writes OUT_FOLDER/{turns,wrappers,operators,optimizers,probes}.csv.  No model is in truth/tables.
+Needs PyTorch with CUDA.  Writes OUT_FOLDER/{calls,turns,wrappers,operators,optimizers,probes}.csv.  No model is in truth/tables.
 
-turns: each round calls every form of a model in a new order: eager, its blocks compiled, the whole model compiled, as a CUDA graph, and
-the eager step of 16 tokens that truth.py takes a host's speed from; stream_ms with a wait at the end, host_ms until all are issued,
-and what of that the parts of a step take.
+calls: each round calls every form of a model three times in a new order (the first does not count): eager, its blocks compiled, the whole
+model compiled, and the eager step of 16 tokens that truth.py takes a host's speed from; stream_ms with the wait for the device, host_ms
+until it is issued, and what of that the parts of a step take; loop_us: a loop of the interpreter just before, which shows whether the
+core is slow at the moment.  turns: medians and lowest fifths of them; graphs: replays.
 wrappers: what the code that torch.compile generates calls, by compiled function (forward, backward, without gradients).
 probes: through the run, a loop of the interpreter, an operator, a backward pass of one operator, and the same small step."""
 
@@ -29,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from steps_h200 import DEVICE, TYPE, Out, batch_of, free, make
 
 BEGAN, LIMIT, HOST = time.perf_counter(), 300.0, "1"
-ROUNDS, ROUND_S = 5, 0.08
+ROUNDS, MODEL_S = (8, 40), 9.0
 PARTS = ("forward", "loss", "backward", "update", "clear")
 
 # pairs: two layers are compiled as one block; bare: no biases beside those of norms; whole: also compiled whole; graph: also replayed
@@ -130,6 +131,13 @@ class Form:
         return lambda taken: self.model(data[:, :-1])
 
 
+def loop_us():
+    began, d = time.perf_counter(), {}
+    for i in range(400):
+        d[i & 63] = (i, str(i & 7))
+    return (time.perf_counter() - began) * 1e6
+
+
 def timed(call, grads, times):
     """Mean of calls: with the wait for the device, until all are issued, and by part."""
     taken = [0.0] * len(PARTS)
@@ -190,15 +198,24 @@ def measure_model(name, c, files, wrappers, has_whole):
             for what in whats[kind]:
                 ms = warm(form, what, files, name, wrappers)
                 if ms:
-                    entries[what, layers] = (form, max(3, min(16, round(ROUND_S * 1e3 / ms))))
-    for i in range(ROUNDS):
+                    entries[what, layers] = form
+    found, began = {key: [] for key in entries}, time.perf_counter()
+    for i in range(ROUNDS[1]):
+        if i >= ROUNDS[0] and time.perf_counter() - began > MODEL_S:
+            break
         order = list(entries)
         random.Random(i).shuffle(order)
         for what, layers in order:
-            form, times = entries[what, layers]
-            call, grads = form.call(what), what.startswith("train")
+            call, grads = entries[what, layers].call(what), what.startswith("train")
             timed(call, grads, 1)
-            files.turns.row(HOST, name, what, layers, i, *(round(x, 4) for x in timed(call, grads, times)))
+            for _ in range(2):
+                row = [loop_us(), *timed(call, grads, 1)]
+                found[what, layers].append(row)
+                files.calls.row(HOST, name, what, layers, i, *(round(x, 3) for x in row))
+    for (what, layers), rows in found.items():
+        columns = list(zip(*rows))
+        files.turns.row(HOST, name, what, layers, len(rows), *(round(statistics.median(x), 3) for x in columns),
+                        *(round(sorted(x)[len(x) // 5], 3) for x in columns))
     for form in eager if c.get("graph") else ():
         for group in form.optimizer.param_groups:
             group["capturable"] = True
@@ -208,13 +225,20 @@ def measure_model(name, c, files, wrappers, has_whole):
                     replay = graph_of(form.call(f"{phase} graph"))
                 for i in range(3):
                     timed(replay, False, 1)
-                    files.turns.row(HOST, name, f"{phase} graph", form.c["L"], i, *(round(x, 4) for x in timed(replay, False, 20)))
+                    files.calls.row(HOST, name, f"{phase} graph", form.c["L"], i, "", *(round(x, 3) for x in timed(replay, False, 20)))
                 del replay
             except Exception as e:
                 print(name, phase, "graph failed:", repr(e)[:200], flush=True)
 
 
 # ---- parts of the run ----
+
+
+def stolen():
+    """Ticks that the hypervisor gave to others while a core of ours had work, and all ticks of work, since the start."""
+    with open("/proc/stat", encoding="utf-8") as f:
+        user, nice, system, _, _, _, _, steal = (int(x) for x in f.readline().split()[1:9])
+    return f"{steal}/{user + nice + system}"
 
 
 class Probe:
@@ -226,12 +250,6 @@ class Probe:
         self.call = self.form.call("train small")
         for _ in range(3):
             timed(self.call, True, 1)
-
-    def interpreter_us(self):
-        began, d = time.perf_counter(), {}
-        for i in range(40000):
-            d[i & 63] = (i, str(i & 7))
-        return (time.perf_counter() - began) / 40000 * 1e6
 
     def operator_us(self):
         with torch.no_grad():
@@ -270,8 +288,8 @@ class Probe:
         steps = [timed(self.call, True, 5) for _ in range(3)]
         passes = [timed(lambda taken: self.form.model(self.form.few[:, :-1]), False, 10) for _ in range(3)]
         self.files.probes.row(HOST, when, round(time.perf_counter() - BEGAN, 1), *(round(x, 3) for x in (
-            self.interpreter_us(), self.operator_us(), self.backward_us(), self.first_us(),
-            statistics.median(s[0] for s in steps), statistics.median(s[4] for s in steps), statistics.median(s[0] for s in passes))))
+            statistics.median(loop_us() for _ in range(50)), self.operator_us(), self.backward_us(), self.first_us(),
+            statistics.median(s[0] for s in steps), statistics.median(s[4] for s in steps), statistics.median(s[0] for s in passes))), stolen())
 
 
 def part_operators(files):
@@ -352,12 +370,14 @@ def part_optimizers(files):
 
 class Files:
     def __init__(self, folder):
-        self.turns = Out(folder, "turns", ["host", "model", "what", "layers", "round", "stream_ms", "host_ms", *(f"{p}_ms" for p in PARTS)])
+        columns = ["loop_us", "stream_ms", "host_ms", *(f"{p}_ms" for p in PARTS)]
+        self.calls = Out(folder, "calls", ["host", "model", "what", "layers", "round", *columns])
+        self.turns = Out(folder, "turns", ["host", "model", "what", "layers", "calls", *columns, *(f"low_{x}" for x in columns)])
         self.wrappers = Out(folder, "wrappers", ["host", "model", "what", "layers", "tensors", "function", *Wrappers.WHAT, "warm_s"])
         self.operators = Out(folder, "operators", ["host", "op", "alone_us", "forward_us", "backward_us"])
         self.optimizers = Out(folder, "optimizers", ["host", "optimizer", "tensors", "us"])
-        self.probes = Out(folder, "probes", ["host", "when", "at_s", "interpreter_us", "operator_us", "backward_us", "first_us", "step_ms",
-                                             "step_backward_ms", "pass_ms"])
+        self.probes = Out(folder, "probes", ["host", "when", "at_s", "loop_us", "operator_us", "backward_us", "first_us", "step_ms",
+                                             "step_backward_ms", "pass_ms", "steal"])
 
 
 def main():
