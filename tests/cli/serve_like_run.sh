@@ -27,6 +27,9 @@ like 6 3 dgx-h100:2 llama-3-8b --tp 8 --pp 2 -b 16 -p 512 -n 8
 like 6 3 dgx-h100:2 qwen3-30b-a3b --tp 4 --dp 4 --ep 16 -b 16 -p 512 -n 4
 like 6 3 dgx-h100:2 llama-3-70b --tp 16 -b 16 -p 512 -n 4
 like 6 3 dgx-h100:2 llama-3-8b --tp 4 --pp 2 --decode-tp 8 -b 8 -p 512 -n 4
+# Several prefill ranks send to the same decode ranks, at the rate of all their NICs.
+like 6 10 dgx-h100:2 llama-3.1-8b --cp 8 --decode-tp 8 -b 2 -p 32768 -n 4
+like 6 10 dgx-h100:2 llama-3.1-8b --dp 8 --decode-tp 8 -b 8 -p 16384 -n 4
 like 0.2 0.2 mi300x llama-3-8b --tp 4 --dp 2 -b 16 -p 512 -n 8
 like 0.2 0.2 mi300x llama-3-8b --tp 8 -b 16 -p 512 -n 8
 # Blocks of a ring of context-parallel ranks move beside attention; at a node boundary they follow one another sooner.

@@ -547,9 +547,11 @@ static void fill_peers(
     const llm_pool *p = &v->pools[pool], *other = other_pool(v, pool);
     const llm_shares *s = &v->moves[pool].of[rank];
     const uint32_t partners = other ? llm_partners(p, other) : 0;
+    const uint32_t turn = other && pool == 0 ? llm_sender_turn(p, other, replica, rank) : 0;
     for (uint32_t k = 0; k < partners; k++)
         for (size_t i = 0; i < s->count; i++)
-            *out++ = rank_at(other, llm_partner_replica(p, other, replica, k), s->list[i].rank);
+            *out++ = rank_at(other, llm_partner_replica(p, other, replica, k),
+                             llm_turned_rank(s, i, turn));
 }
 
 static size_t slots_most(const server *v, unsigned pool)

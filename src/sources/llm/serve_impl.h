@@ -221,6 +221,9 @@ orr_code llm_shares_of(const llm_pool *p,
 /* Do two ranks transfer the same in the same order, if with other peers? */
 bool llm_shares_alike(const llm_shares *a, const llm_shares *b);
 uint64_t llm_share_bytes(const llm_pool *prefill, const llm_share *s, uint64_t tokens);
+/* The rank that takes the place of share i's, where shares of the same size change places
+ * cyclically, by `turn` of them. */
+uint32_t llm_turned_rank(const llm_shares *s, size_t i, uint32_t turn);
 
 /* Number of replicas of the other pool that exchange jobs with one replica.  Round-robin: a
  * replica's job k is the (k / partners)-th with partner k % partners, on both sides. */
@@ -230,6 +233,8 @@ uint32_t llm_partner_replica(const llm_pool *p,
                              const llm_pool *other,
                              uint32_t replica,
                              uint32_t partner);
+/* Senders that have the same receivers have different numbers, from 0. */
+uint32_t llm_sender_turn(const llm_pool *p, const llm_pool *other, uint32_t replica, uint32_t rank);
 
 /* ---- nodes ---- */
 

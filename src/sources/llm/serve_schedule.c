@@ -9,6 +9,10 @@
  * as one head.  The first token goes from the last prefill stage to the first decode stage; it
  * comes last, so a sequence continues only when its prompt has passed all stages.
  *
+ * A rank sends to one receiver after another.  Ranks that have the same receivers begin with
+ * different ones: in one order for all, each receiver in turn would get everything at once, while
+ * the NICs of the others are idle.
+ *
  * Job j is with replica j % P of one side and j % D of the other, so the jobs of one replica go
  * round D / gcd(P, D) partners. */
 #include "base/memory/hash.h"
@@ -118,17 +122,34 @@ orr_code llm_shares_of(const llm_pool *p,
     return code;
 }
 
+static bool is_alike(const llm_share *a, const llm_share *b)
+{
+    return a->heads == b->heads && a->is_token == b->is_token &&
+           memcmp(a->layers, b->layers, sizeof a->layers) == 0;
+}
+
 bool llm_shares_alike(const llm_shares *a, const llm_shares *b)
 {
     if (a->count != b->count)
         return false;
-    for (size_t i = 0; i < a->count; i++) {
-        const llm_share *x = &a->list[i], *y = &b->list[i];
-        if (x->heads != y->heads || x->is_token != y->is_token ||
-            memcmp(x->layers, y->layers, sizeof x->layers) != 0)
+    for (size_t i = 0; i < a->count; i++)
+        if (!is_alike(&a->list[i], &b->list[i]))
             return false;
-    }
     return true;
+}
+
+uint32_t llm_turned_rank(const llm_shares *s, size_t i, uint32_t turn)
+{
+    const llm_share *mine = &s->list[i];
+    uint32_t alike = 0, place = 0;
+    for (size_t k = 0; k < s->count; k++) {
+        place += k < i && is_alike(&s->list[k], mine);
+        alike += is_alike(&s->list[k], mine);
+    }
+    place = (place + turn % alike) % alike;
+    for (size_t k = 0;; k++)
+        if (is_alike(&s->list[k], mine) && place-- == 0)
+            return s->list[k].rank;
 }
 
 /* Whole blocks, as they lie in memory. */
@@ -168,6 +189,12 @@ uint32_t llm_partner_replica(const llm_pool *p,
                              uint32_t partner)
 {
     return (uint32_t)((replica + (uint64_t)partner * p->ranks.dp) % other->ranks.dp);
+}
+
+uint32_t llm_sender_turn(const llm_pool *p, const llm_pool *other, uint32_t replica, uint32_t rank)
+{
+    const uint32_t apart = other->ranks.dp / llm_partners(p, other);
+    return rank / p->ranks.tp + p->ranks.cp * p->ranks.pp * (replica / apart);
 }
 
 /* Pools of ranks: memory, and the time of an iteration.
