@@ -702,6 +702,15 @@ static const nccl_cost *find_cost(joint_group *g, orr_collective kind, uint64_t 
 }
 
 /* What the members send along each dimension. */
+/* In a step of a ring bytes also move during its latency (nccl_model.c: step): what the ports need
+ * at their rate is not latency. */
+static double latency_of(const nccl_shape *s, const nccl_cost *c)
+{
+    const double up = s->up_GBps > 0 ? c->up_bytes / s->up_GBps : 0;
+    const double out = s->out_GBps > 0 ? c->out_bytes / s->out_GBps : 0;
+    return fmin(c->latency_ns, fmax(c->time_ns - fmax(up, out), 0));
+}
+
 static void tell_axes(const meeting_of_ranks *m, const nccl_cost *c)
 {
     const joint_group *g = m->group;
@@ -744,7 +753,7 @@ static void begin(meeting_of_ranks *m)
     else if (run_is_recorded(run_npu_of(s, m->ranks[0])))
         watch_joint(s, g->members, g->count, g->groups, c.up_bytes, c.out_bytes, g->j->per_node);
     const double most = c.up_bytes > c.out_bytes ? c.up_bytes : c.out_bytes;
-    const double moving = c.time_ns - c.latency_ns;
+    const double latency = latency_of(&g->shape, &c), moving = c.time_ns - latency;
     /* A barrier, or less than a byte: latency only. */
     if (!(most > 0) || !(moving > 0)) {
         clk_after(s->clock, (uint64_t)llround(c.time_ns), finish, m, 0);
@@ -759,7 +768,7 @@ static void begin(meeting_of_ranks *m)
         run_fail(s, err.code, &err);
         return;
     }
-    m->latency = (uint64_t)llround(c.latency_ns);
+    m->latency = (uint64_t)llround(latency);
     /* Before the flow starts, since the figures of links count it from then on. */
     fluid_counts(g->j->f, run_is_recorded(run_npu_of(s, m->ranks[0])));
     /* Alone it takes exactly the model's time: that is its maximum rate.  Contention makes it
