@@ -170,7 +170,9 @@ static orr_code add_kernels(timing *t, uint32_t node, orr_str list, kernel_row *
                             orr_kernel_kind_name(k.kind), orr_kernel_type_name(k.type));
         }
         t->has_grads |= k.is_backward || k.layout != ORR_LAYOUT_NT;
-        t->has_experts |= k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE;
+        /* A rank with one expert has plain products. */
+        t->has_experts |=
+            k.kind == ORR_KERNEL_GROUPED || k.kind == ORR_KERNEL_MOE || k.kind == ORR_KERNEL_TOPK;
     }
     return code == ORR_END ? ORR_OK : refuse(t, node, &why, err);
 }
@@ -567,7 +569,7 @@ static double host_changes(const timing *t, const walk_state *w, double speed)
 static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 {
     chip_errors sum = {.low = 0};
-    *out = (work_spread){.us = w->device,
+    *out = (work_spread){.us = w->compute,
                          .host_share = w->compute > 0 ? w->waits / w->compute : 0,
                          .has_experts = t->has_experts};
     for (uint32_t i = 0; i < t->row_count; i++) {
@@ -587,11 +589,14 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
     const double part = t->peaks         ? PEAKS_ERROR
                         : t->is_compiled ? ORR__COMPILED_ERROR
                                          : ORR__STEP_ERROR;
-    const chip_errors errors = orr__chip_errors_of(&sum, (w->device - w->waits) * part);
+    const chip_errors errors = orr__chip_errors_of(&sum, (w->compute - w->waits) * part);
     double low2 = errors.low * errors.low, high2 = errors.high * errors.high;
     if (w->host > 0) {
         const double most = exp(t->software->knows_host ? ORR__KNOWN_HOST_ERROR : ORR__HOST_ERROR);
-        const double more = host_changes(t, w, most), less = host_changes(t, w, 1 / most);
+        /* Of the device's time with communication: as much of the computations. */
+        const double part_us = w->device > 0 ? w->compute / w->device : 0;
+        const double more = part_us * host_changes(t, w, most);
+        const double less = part_us * host_changes(t, w, 1 / most);
         low2 += less * less;
         high2 += more * more;
     }

@@ -46,3 +46,18 @@ speed() {
 echo $(speed --tp 8) $(speed --tp 4 --dp 2) | awk '{
     estimate = $3 / $1; run = $4 / $2
     print (estimate > 1) == (run > 1) && estimate / run < 1.02 && run / estimate < 1.02 ? "same order" : estimate " and " run }'
+
+# Their intervals are equally wide, also where the chip is not measured and much of the time is communication, and where
+# each rank has one expert.
+wide() { # machine, model and options
+    machine=$1
+    shift
+    orrery serve -q "$@" --machine "$machine" --json -o set.orr | tr -d '\n ' | sed 's/.*"time_ps":\([0-9]*\),.*"interval_ps":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2 \3/' >wide
+    echo >>wide
+    orrery run -q set.orr --machine "$machine" --json | tr -d '\n ' | sed 's/.*"simulated_ns":\([0-9]*\),"interval_ns":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2 \3/' >>wide
+    awk -v what="$machine $*" '{ low[NR] = $2 / $1; high[NR] = $3 / $1 }
+        END { print what ": " (low[1] / low[2] < 1.03 && low[2] / low[1] < 1.03 && high[1] / high[2] < 1.03 && high[2] / high[1] < 1.03 ? "as wide" : low[1] " to " high[1] ", run " low[2] " to " high[2]) }' wide
+}
+wide mi300x llama-3-70b --tp 8 -b 32 -n 4
+wide tpu-v5p:2 llama-3-8b --tp 8 -b 32 -n 4
+wide hgx-h200:2 mixtral-8x7b --dp 16 --ep 8 -b 128 -p 512 -n 4
