@@ -40,6 +40,13 @@
                     [ORR_TYPE_W8A16] = (t),  [ORR_TYPE_W4A16] = (t)},                        \
     .vector_tflops = (v)
 #define OTHER(t, t8, t32, v) WITH_TF32(t, t8, t32, t32, v)
+/* TPUs: bf16, fp8, int8 and 32-bit products; 0: the type is not there (tpu_info.py of JAX's Pallas; it and Google's pages
+ * on each TPU have the rates).  fp8 is no faster than bf16 before TPU v7, if it exists. */
+#define TPU(t, f8, i8, t32, v)                                                               \
+    .peak_tflops = {[ORR_TYPE_BF16] = (t),   [ORR_TYPE_FP16] = (t), [ORR_TYPE_TF32] = (t32), \
+                    [ORR_TYPE_FP32] = (t32), [ORR_TYPE_FP8] = (f8), [ORR_TYPE_INT8] = (i8),  \
+                    [ORR_TYPE_W8A16] = (t),  [ORR_TYPE_W4A16] = (t)},                        \
+    .vector_tflops = (v)
 #define MEMORY(rate, size, l2) .memory_GBps = (rate), .memory_GB = (size), .l2_MB = (l2)
 /* Chips of every kind are assumed to vary like 388 V100 held at their power cap by products
  * (truth/README.md has the rest): 1.63 % in time, a third of their variation in power. */
@@ -255,42 +262,42 @@ static const orr_chip chips[] = {
      .bus_GBps = 55},
     {.name = "tpu-v7",
      .note = "Google TPU v7 (Ironwood) 192 GB",
-     OTHER(2307, 4614, 100, 20),
+     TPU(2307, 4614, 0, 100, 20),
      MEMORY(7380, 192, 0),
      UNITS(2, 2000),
      .launch_us = 2,
      .bus_GBps = 55},
     {.name = "tpu-v6e",
      .note = "Google TPU v6e (Trillium) 32 GB",
-     OTHER(918, 1836, 50, 10),
+     TPU(918, 918, 1836, 50, 10),
      MEMORY(1640, 32, 128),
      UNITS(1, 1750),
      .launch_us = 2,
      .bus_GBps = 25},
     {.name = "tpu-v5p",
      .note = "Google TPU v5p 95 GB",
-     OTHER(459, 918, 25, 10),
+     TPU(459, 0, 918, 25, 10),
      MEMORY(2765, 95, 128),
      UNITS(2, 1750),
      .launch_us = 2,
      .bus_GBps = 25},
     {.name = "tpu-v5e",
      .note = "Google TPU v5e 16 GB",
-     OTHER(197, 394, 12, 6),
+     TPU(197, 0, 394, 12, 6),
      MEMORY(819, 16, 48),
      UNITS(1, 1500),
      .launch_us = 2,
      .bus_GBps = 25},
     {.name = "tpu-v4",
      .note = "Google TPU v4 32 GB",
-     OTHER(275, 275, 17, 4.3),
+     TPU(275, 0, 275, 17, 4.3),
      MEMORY(1200, 32, 128),
      UNITS(2, 1050),
      .launch_us = 2,
      .bus_GBps = 12},
     {.name = "tpu-v3",
      .note = "Google TPU v3 32 GB",
-     OTHER(123, 123, 8, 2),
+     TPU(123, 0, 0, 8, 2),
      MEMORY(900, 32, 32),
      UNITS(2, 940),
      .launch_us = 2,
