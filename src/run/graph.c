@@ -24,6 +24,9 @@ void work_graph_fini(work_graph *g)
     orr_free(g->parents);
     orr_free(g->slot);
     orr_free(g->ticks);
+    for (size_t i = 0; i < g->pace_count; i++)
+        orr_free(g->paces[i].ticks);
+    orr_free(g->paces);
 }
 
 static orr_code refuse(const orr_trace *t, const char *what, orr_error *err)

@@ -85,7 +85,7 @@ typedef struct timing {
     const orr_software *software;
     bool is_compiled;        /* its kernels, whatever launches them */
     const work_peaks *peaks; /* replace the chip's own; NULL: the chip itself */
-    double memory;           /* speed factor of its memory */
+    double memory, host;     /* speed factors of its memory and of the host */
     double deviations;       /* of the job's slowest device from the mean one */
     double rank_GBps;        /* for communication that blocks the device; 0: not known */
     orr_intern *texts;
@@ -559,7 +559,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
  * for the device, everything once the device waits for the host. */
 static double host_changes(const timing *t, const walk_state *w, double speed)
 {
-    walk_state other = {.slow = w->slow, .speed = speed};
+    walk_state other = {.slow = w->slow, .speed = w->speed * speed};
     walk(t, &other, NULL);
     return other.device - w->device;
 }
@@ -606,7 +606,7 @@ static void sum_errors(const timing *t, const walk_state *w, work_spread *out)
 
 static void fill_ticks(const timing *t, uint64_t *ticks)
 {
-    walk_state w = {.slow = 1, .speed = 1};
+    walk_state w = {.slow = 1, .speed = 1 / t->host};
     double mean = 0;
     for (int i = 0; i < ORR__CLOCK_ROUNDS; i++) {
         walk(t, &w, NULL);
@@ -643,26 +643,20 @@ static const orr_software *software_of(const orr_trace *t)
     return NULL;
 }
 
-orr_code work_graph_time(work_graph *g,
-                         const orr_chip *chip,
-                         const orr_software *software,
-                         const work_peaks *peaks,
-                         double memory,
-                         double rank_GBps,
-                         uint32_t ranks,
-                         uint32_t *timed,
-                         orr_error *err)
+orr_code work_graph_time(
+    work_graph *g, const work_timing *how, uint32_t ranks, uint32_t *timed, orr_error *err)
 {
     static const orr_software none = {.name = "none"};
     timing t = {.g = g,
-                .chip = chip,
-                .peaks = peaks,
-                .memory = memory > 0 ? memory : 1,
+                .chip = how->chip,
+                .peaks = how->peaks,
+                .memory = how->memory > 0 ? how->memory : 1,
+                .host = how->host > 0 ? how->host : 1,
                 .deviations = orr_highest_of(ranks),
-                .rank_GBps = rank_GBps,
+                .rank_GBps = how->rank_GBps,
                 .texts = orr_intern_create()};
     const orr_software *const made_with = software_of(g->t);
-    t.software = software ? software : made_with;
+    t.software = how->software ? how->software : made_with;
     if (!t.software)
         t.software = &none;
     t.is_compiled = made_with ? made_with->is_compiled : t.software->is_compiled;
@@ -688,6 +682,35 @@ orr_code work_graph_time(work_graph *g,
     orr_free(t.comm_us);
     orr_free(t.now);
     orr_free(t.rows);
+    return code;
+}
+
+orr_code work_graph_pace(work_graph *g,
+                         const work_timing *how,
+                         double memory,
+                         double host,
+                         uint32_t ranks,
+                         const uint64_t **out,
+                         orr_error *err)
+{
+    for (size_t i = 0; i < g->pace_count; i++)
+        if (g->paces[i].memory == memory && g->paces[i].host == host) {
+            *out = g->paces[i].ticks;
+            return ORR_OK;
+        }
+    if (!orr_grow(&g->paces, &g->pace_room, g->pace_count + 1))
+        return orr_no_memory(err);
+    /* A copy: interval and ticks of the graph are those of the usual ranks. */
+    work_graph here = *g;
+    work_timing slow = *how;
+    uint32_t timed = 0;
+    here.ticks = NULL;
+    slow.memory = (how->memory > 0 ? how->memory : 1) * memory;
+    slow.host = (how->host > 0 ? how->host : 1) * host;
+    const orr_code code = work_graph_time(&here, &slow, ranks, &timed, err);
+    /* Kept for work_graph_fini also if it failed. */
+    g->paces[g->pace_count++] = (work_pace){memory, host, here.ticks};
+    *out = here.ticks;
     return code;
 }
 

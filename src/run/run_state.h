@@ -93,6 +93,7 @@ struct run_npu {
     sys_bus *bus; /* NULL: there is no shared-bus model */
     /* workload layer */
     const work_graph *graph;
+    const uint64_t *ticks;         /* the graph's, or those of its own speed */
     uint32_t *waiting_for;         /* unfinished parents, by node */
     orr_bitset_queue *ready;       /* by slot of the graph; NULL: represented by another rank */
     uint32_t ready_count, running; /* nodes */
@@ -140,6 +141,8 @@ struct orr_sim {
     orr_set *owned_set;  /* NULL: the caller's */
     const orr_set *set;
     work_graph *graphs; /* by class */
+    /* By rank, where the ranks' memory or hosts differ in speed; NULL: as their graphs say. */
+    const uint64_t **rank_ticks;
     /* Kernels have the efficiency of this measured chip, the nearest to the peaks of the system
      * file; NULL: opt.chip, or the peaks themselves. */
     const struct orr_chip *like_chip;

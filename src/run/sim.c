@@ -315,23 +315,49 @@ static double rank_rate(const orr_net_config *n)
     return links * n->bandwidth[0];
 }
 
+/* Ranks whose memory or host has another speed (--ranks-file) have times of their own. */
+static orr_code time_paces(orr_sim *s, const work_timing *how, orr_error *err)
+{
+    const cfg_rank_speed *v = s->ranks_config.speeds;
+    orr_code code = ORR_OK;
+    uint32_t r = 0;
+    while (v && r < s->npu_count && v[r].memory == 1 && v[r].host == 1)
+        r++;
+    if (!v || r == s->npu_count || s->opt.compute)
+        return ORR_OK;
+    s->rank_ticks = orr_arena_new(s->arena, s->npu_count, const uint64_t *);
+    if (!s->rank_ticks)
+        return orr_no_memory(err);
+    for (r = 0; r < s->npu_count && !code; r++) {
+        work_graph *g = &s->graphs[orr_set_class_of(s->set, r)];
+        s->rank_ticks[r] = g->ticks;
+        if (g->ticks && (v[r].memory != 1 || v[r].host != 1))
+            code = work_graph_pace(g, how, v[r].memory, v[r].host, orr__set_job_ranks(s->set, r),
+                                   &s->rank_ticks[r], err);
+    }
+    return code;
+}
+
 static orr_code time_graphs(orr_sim *s, orr_error *err)
 {
     orr_code code = ORR_OK;
     uint32_t timed = 0;
     const work_peaks peaks = {s->system.peak_perf, s->system.local_mem_bw};
-    const double rate = rank_rate(&s->net_config);
+    const work_timing how = {.chip = s->like_chip ? s->like_chip : s->opt.chip,
+                             .software = s->opt.software,
+                             .peaks = s->like_chip ? &peaks : NULL,
+                             .memory = s->opt.change.memory,
+                             .rank_GBps = rank_rate(&s->net_config)};
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
-            code = work_graph_time(
-                &s->graphs[k], s->like_chip ? s->like_chip : s->opt.chip, s->opt.software,
-                s->like_chip ? &peaks : NULL, s->opt.change.memory, rate,
-                orr__set_job_ranks(s->set, orr_set_class_first(s->set, k)), &timed, err);
+            code = work_graph_time(&s->graphs[k], &how,
+                                   orr__set_job_ranks(s->set, orr_set_class_first(s->set, k)),
+                                   &timed, err);
     if (!code && !timed && s->opt.chip && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "nothing in %s can be timed for a chip: no node has kernels or num_ops",
                         s->opt.workload ? s->opt.workload : "the set");
-    return code;
+    return code ? code : time_paces(s, &how, err);
 }
 
 static orr_code ask_model(orr_sim *s, orr_error *err)
@@ -467,6 +493,7 @@ static orr_code build_ranks(orr_sim *s, orr_error *err)
         n->rank = s->fold ? fold_class_first(s->fold, i) : i;
         n->weight = s->lockstep ? s->lockstep->size[i] : 1;
         n->graph = &s->graphs[orr_set_class_of(s->set, n->rank)];
+        n->ticks = s->rank_ticks ? s->rank_ticks[n->rank] : n->graph->ticks;
         if (s->fold)
             fold_attach(s->fold, i, n);
         /* In lock step another rank stands for it: it keeps its place in the array, so that ranks

@@ -342,7 +342,7 @@ static double speed_at(const run_npu *n, uint32_t place)
 /* As long as the chip takes for it. */
 static void run_on_chip(run_npu *n, uint32_t place)
 {
-    run_for(n, place, work_at_speed(n->graph->ticks[place], speed_at(n, place)));
+    run_for(n, place, work_at_speed(n->ticks[place], speed_at(n, place)));
 }
 
 static void replay(run_npu *n, uint32_t place)
@@ -512,7 +512,7 @@ static void execute(run_npu *n, uint32_t place)
     int64_t size;
     /* Before replay-only and roofline: a user who names a chip wants its times wherever it has
      * some. */
-    if (n->graph->ticks && n->graph->ticks[place]) {
+    if (n->ticks && n->ticks[place]) {
         run_on_chip(n, place);
         return;
     }

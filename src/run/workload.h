@@ -39,6 +39,12 @@ typedef struct work_spread {
     bool has_experts;       /* products of experts, with uneven sizes */
 } work_spread;
 
+/* Ticks where the memory of the device and the host are faster by these factors. */
+typedef struct work_pace {
+    double memory, host;
+    uint64_t *ticks;
+} work_pace;
+
 typedef struct work_graph {
     const orr_trace *t;
     const work_group_table **tables;
@@ -51,7 +57,9 @@ typedef struct work_graph {
     uint8_t *slot;         /* work_slot, by place */
     uint64_t *ticks;       /* by node: on a chip; 0: as recorded.  NULL: no chip */
     work_spread spread;    /* of ticks */
-    unsigned slot_count;   /* slots in use, at least WORK_SLOT_STREAMS */
+    work_pace *paces;      /* ticks on devices and hosts of other speeds */
+    size_t pace_count, pace_room;
+    unsigned slot_count; /* slots in use, at least WORK_SLOT_STREAMS */
     /* of a communication slot: the number in the trace; NO_VALUE: any */
     int64_t stream[WORK_SLOTS];
 } work_graph;
@@ -70,15 +78,22 @@ struct orr_software;
 typedef struct work_peaks {
     double flops, bytes_per_s; /* per second, bf16 */
 } work_peaks;
-/* peaks NULL: those of the chip.  memory: speed factor of its memory. */
-orr_code work_graph_time(work_graph *g,
-                         const struct orr_chip *chip,
-                         const struct orr_software *software,
-                         const work_peaks *peaks,
+typedef struct work_timing {
+    const struct orr_chip *chip;
+    const struct orr_software *software;
+    const work_peaks *peaks; /* NULL: those of the chip */
+    double memory, host;     /* speed factors of the device's memory and of the host; 0: 1 */
+    double rank_GBps;        /* see kernel_times.c */
+} work_timing;
+orr_code work_graph_time(
+    work_graph *g, const work_timing *how, uint32_t ranks, uint32_t *timed, orr_error *err);
+/* The ticks for a rank whose memory and host are faster than that by these factors. */
+orr_code work_graph_pace(work_graph *g,
+                         const work_timing *how,
                          double memory,
-                         double rank_GBps,
+                         double host,
                          uint32_t ranks,
-                         uint32_t *timed,
+                         const uint64_t **out,
                          orr_error *err);
 /* The same with the caller's model (run.h), which overrides a chip. */
 struct orr_compute_ops;
