@@ -141,14 +141,14 @@ bool llm_shares_alike(const llm_shares *a, const llm_shares *b)
 uint32_t llm_turned_rank(const llm_shares *s, size_t i, uint32_t turn)
 {
     const llm_share *mine = &s->list[i];
-    uint32_t alike = 0, place = 0;
+    uint32_t alike = 0, nth = 0;
     for (size_t k = 0; k < s->count; k++) {
-        place += k < i && is_alike(&s->list[k], mine);
+        nth += k < i && is_alike(&s->list[k], mine);
         alike += is_alike(&s->list[k], mine);
     }
-    place = (place + turn % alike) % alike;
+    nth = (nth + turn % alike) % alike;
     for (size_t k = 0;; k++)
-        if (is_alike(&s->list[k], mine) && place-- == 0)
+        if (is_alike(&s->list[k], mine) && nth-- == 0)
             return s->list[k].rank;
 }
 

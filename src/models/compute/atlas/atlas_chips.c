@@ -40,8 +40,9 @@
                     [ORR_TYPE_W8A16] = (t),  [ORR_TYPE_W4A16] = (t)},                        \
     .vector_tflops = (v)
 #define OTHER(t, t8, t32, v) WITH_TF32(t, t8, t32, t32, v)
-/* TPUs: bf16, fp8, int8 and 32-bit products; 0: the type is not there (tpu_info.py of JAX's Pallas; it and Google's pages
- * on each TPU have the rates).  fp8 is no faster than bf16 before TPU v7, if it exists. */
+/* TPUs: bf16, fp8, int8 and 32-bit products; 0: there are none.  Rates: Google's pages on each TPU,
+ * and what JAX knows of them (Pallas, the module tpu_info).  fp8 is no faster than bf16 before TPU
+ * v7. */
 #define TPU(t, f8, i8, t32, v)                                                               \
     .peak_tflops = {[ORR_TYPE_BF16] = (t),   [ORR_TYPE_FP16] = (t), [ORR_TYPE_TF32] = (t32), \
                     [ORR_TYPE_FP32] = (t32), [ORR_TYPE_FP8] = (f8), [ORR_TYPE_INT8] = (i8),  \
