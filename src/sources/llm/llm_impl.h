@@ -5,6 +5,7 @@
  *     llm_options.c      layout of ranks, groups and neighbours
  *     llm_pen.c          nodes of one class of ranks, with holes where its ranks differ
  *     pipeline_order.c   the order of a pipeline rank's passes
+ *     stage_layout.c     the layers of a pipeline stage
  *     llm_layer.c        the operations of a layer
  *     llm_training.c     embedding, head, loss, gradients and optimizer; the whole step
  *     llm_variants.c     metadata of a step, and variants of it
