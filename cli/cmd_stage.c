@@ -64,12 +64,17 @@ static const cli_option options[] = {
      "pipeline schedule", .fallback = "1f1b"},
     {"order", 0, "FILE", "a pipeline schedule of your own: the passes of each rank, in order"},
     COUNT("chunks", "2", "interleaved: model chunks per rank"),
-    COUNT("first-layers",
-          NULL,
-          "layers of the first stage, interleaved: of its first chunk (default: an even share)"),
-    COUNT("last-layers",
-          NULL,
-          "layers of the last stage, interleaved: of its last chunk (default: an even share)"),
+    {"first-layers", 0, "N",
+     "layers of the first stage, interleaved: of its first chunk (default: an even share); 0: only "
+     "the embedding",
+     CLI_COUNT, 0, INT32_MAX},
+    {"last-layers", 0, "N",
+     "layers of the last stage, interleaved: of its last chunk (default: an even share); 0: only "
+     "the loss",
+     CLI_COUNT, 0, INT32_MAX},
+    {"layout", 0, "TEXT",
+     "what each stage has, as in Megatron-Core: E embedding, t layer, m MTP layer, L loss, | next "
+     "stage: 'Et*2|(tt|)*29,t|mL'"},
     {"mtp", 0, NULL, "include the multi-token prediction layers (DeepSeek-V3)"},
     {"dtype", 0, "bf16|fp16|fp8|fp32|mxfp8|nvfp4", "data type of matrix multiplications",
      .fallback = "bf16"},
@@ -224,6 +229,8 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .has_mtp = cli_flag(c, "mtp"),
         .first_layers = given(c, "first-layers"),
         .last_layers = given(c, "last-layers"),
+        .bare_first = cli_given(c, "first-layers") && !given(c, "first-layers"),
+        .bare_last = cli_given(c, "last-layers") && !given(c, "last-layers"),
         .batch = given(c, "batch"),
         .seq = given(c, "seq"),
         .grads_fp32 = cli_flag(c, "grads-fp32"),
@@ -520,6 +527,8 @@ static orr_code prepare(cli_context *c, orr_model *m, orr_llm_options *o, orr_er
         code = read_options(c, o, err);
     if (!code && cli_given(c, "order"))
         code = orr_pipeline_order_open(cli_text(c, "order"), &o->order, err);
+    if (!code && cli_given(c, "layout"))
+        code = orr_stage_layout_parse(cli_text(c, "layout"), &o->layout, err);
     if (!code)
         code = change_sizes(c, m, err);
     return code ? code : orr_llm_complete(m, o, err);
@@ -548,6 +557,7 @@ static orr_code run(cli_context *c, orr_error *err)
         say(&r);
     free(r.memory);
     orr_pipeline_order_close(r.o.order);
+    orr_stage_layout_close(r.o.layout);
     if (!code && c->made) {
         *c->made = s;
         return ORR_OK;

@@ -519,6 +519,113 @@ TEST(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says)
     CHECK_EQ_U(at, 61);
 }
 
+static void check_layers(const orr_model *m, const orr_llm_options *opt, const uint64_t *layers)
+{
+    llm_job g;
+    uint64_t first, end, at = 0;
+    CHECK_OK(llm_init(&g, m, opt, &err), &err);
+    for (uint32_t i = 0; i < g.virtual_stages; i++) {
+        llm_stage_layers(&g, i, &first, &end);
+        CHECK_EQ_U(first, at);
+        CHECK_EQ_U(end - first, layers[i]);
+        at = end;
+    }
+    CHECK_EQ_U(at, m->layers);
+}
+
+/* 12 layers: on 14 stages the ends have none; given ends leave the rest to the others. */
+TEST(test_llm__ends_may_have_no_layer)
+{
+    const orr_model m = model_named("gpt2");
+    const struct {
+        orr_llm_options o;
+        uint64_t layers[14];
+    } rows[] = {
+        {{.pp = 14, .batch = 14}, {0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}},
+        {{.pp = 13, .batch = 13}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0}},
+        {{.pp = 5, .bare_first = true, .bare_last = true}, {0, 4, 4, 4, 0}},
+        {{.pp = 4, .bare_first = true}, {0, 4, 4, 4}},
+        {{.pp = 4, .bare_last = true}, {4, 4, 4, 0}},
+        {{.pp = 4, .first_layers = 1}, {1, 4, 4, 3}},
+        {{.pp = 2, .bare_first = true}, {0, 12}},
+        {{.pp = 2, .last_layers = 5}, {7, 5}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_layers(&m, &rows[i].o, rows[i].layers);
+}
+
+/* 126 layers on 16 x 8 places (Llama 3 405B): one each, none at the ends. */
+TEST(test_llm__llama_3_405b_has_a_layer_fewer_at_each_end)
+{
+    const orr_model m = model_named("llama-3.1-405b");
+    const orr_llm_options opt = {.tp = 8,
+                                 .pp = 16,
+                                 .chunks = 8,
+                                 .pipeline = ORR_PIPELINE_INTERLEAVED,
+                                 .batch = 16,
+                                 .seq = 8192};
+    uint64_t layers[128];
+    for (size_t i = 0; i < 128; i++)
+        layers[i] = i > 0 && i < 127;
+    check_layers(&m, &opt, layers);
+}
+
+/* 61 layers, MTP and loss on 20 stages: 63 in all, so three have 4, the others 3, the last 1. */
+TEST(test_llm__mtp_leaves_no_stage_empty)
+{
+    const orr_model m = model_named("deepseek-v3");
+    orr_llm_options opt = {.pp = 20, .seq = 1024, .batch = 20, .has_mtp = true};
+    uint64_t layers[20];
+    for (size_t i = 0; i < 20; i++)
+        layers[i] = i < 3 ? 4 : i < 19 ? 3 : 1;
+    check_layers(&m, &opt, layers);
+    opt.pp = 63;
+    opt.batch = 63;
+    CHECK_EQ(orr_llm_complete(&m, &opt, &err), ORR_EUSAGE);
+}
+
+/* Parentheses first, then single letters. */
+TEST(test_llm__a_layout_says_what_stages_have)
+{
+    const orr_model m = model_named("deepseek-v3");
+    orr_llm_options opt = {.pp = 16, .seq = 1024, .batch = 16, .has_mtp = true};
+    uint64_t layers[32] = {0};
+    orr_llm_memory first, second;
+    CHECK_OK(orr_stage_layout_parse("Et*4|(t*4|)*14, t m L", &opt.layout, &err), &err);
+    for (size_t i = 0; i < 16; i++)
+        layers[i] = i < 15 ? 4 : 1;
+    check_layers(&m, &opt, layers);
+    orr_stage_layout_close(opt.layout);
+    /* two chunks a rank, the number of which follows */
+    opt.pipeline = ORR_PIPELINE_INTERLEAVED;
+    CHECK_OK(orr_stage_layout_parse("E|(tt|)*29|tttmL", &opt.layout, &err), &err);
+    for (size_t i = 0; i < 32; i++)
+        layers[i] = i == 31 ? 3 : i == 0 || i == 30 ? 0 : 2;
+    check_layers(&m, &opt, layers);
+    /* rank 14: stages 14 and 30, 2 layers and none; rank 13: 2 and 2 */
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 14, &first, &err), &err);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 13, &second, &err), &err);
+    CHECK_EQ_U(2 * first.parameters, second.parameters);
+    orr_stage_layout_close(opt.layout);
+}
+
+/* A stage of the embedding: 50,304 x 768 and 1,024 positions; it keeps nothing of a pass. */
+TEST(test_llm__an_embedding_alone_keeps_nothing)
+{
+    const orr_model m = model_named("gpt2");
+    const orr_llm_options opt = {.pp = 4, .bare_first = true, .batch = 4, .steps = 1};
+    orr_llm_memory got;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &got, &err), &err);
+    CHECK_EQ_U(got.parameters, (50304 + 1024) * 768);
+    CHECK_EQ_U(got.activations, 0);
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, "embedding.lookup"), 4);
+    CHECK_EQ_U(count_nodes(s, ".send"), 4);
+    CHECK_EQ_U(count_nodes(s, ".receive.grad"), 4);
+    CHECK_EQ_U(count_nodes(s, "layer"), 0);
+    orr_set_close(s);
+}
+
 /* 8 experts of 256 on 8 ranks of one node: 8 (1 - (7/8)^8) = 5.25 ranks have one of them; on 32
  * ranks of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
 TEST(test_llm__tokens_may_travel_once)
@@ -720,7 +827,7 @@ static void refuse(const char *name, orr_llm_options opt, const char *words)
 
 TEST(test_llm__what_does_not_go_together_is_refused)
 {
-    refuse("gpt2", (orr_llm_options){.pp = 13}, "too few for 13 pipeline stages");
+    refuse("gpt2", (orr_llm_options){.pp = 15}, "too few for 15 pipeline stages");
     refuse("gpt2", (orr_llm_options){.tp = 5, .seq = 1000},
            "tp 5 does not divide the heads of gpt2, 12");
     refuse("gpt2", (orr_llm_options){.seq = 2048}, "positions for 1024");
@@ -826,6 +933,11 @@ int main(void)
         RUN(test_llm__busy_experts_take_more_tokens),
         RUN(test_llm__further_tokens_are_predicted_by_the_last_stage),
         RUN(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says),
+        RUN(test_llm__ends_may_have_no_layer),
+        RUN(test_llm__llama_3_405b_has_a_layer_fewer_at_each_end),
+        RUN(test_llm__mtp_leaves_no_stage_empty),
+        RUN(test_llm__a_layout_says_what_stages_have),
+        RUN(test_llm__an_embedding_alone_keeps_nothing),
         RUN(test_llm__tokens_may_travel_once),
         RUN(test_llm__groups_limit_where_tokens_go),
         RUN(test_llm__tokens_may_travel_in_fp8),

@@ -99,6 +99,21 @@ static void test_plan_search__bound_holds_zb_v(void **state)
                1024);
 }
 
+/* Six layers on eight stages: the first has the embedding alone, the last the loss. */
+static void test_plan_search__bound_holds_bare_ends(void **state)
+{
+    static const char model[] =
+        "format: orrery-model\nversion: 1\nname: six\nlayers: 6\nhidden: 1024\nvocab: 32000\n"
+        "is_tied: true\nheads: 16\nkv_heads: 8\nhead_dim: 64\nffn: 4096\n";
+    FILE *f = fopen("six.yml", "w");
+    (void)state;
+    assert_non_null(f);
+    assert_true(fputs(model, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    check_case("six.yml", "dgx-h100:1", (const char *const[]){"pp=8", "recompute=none", NULL}, 16,
+               1024);
+}
+
 static void test_plan_search__bound_holds_experts(void **state)
 {
     (void)state;
@@ -300,6 +315,7 @@ int main(void)
         cmocka_unit_test(test_plan_search__bound_holds_recomputed),
         cmocka_unit_test(test_plan_search__bound_holds_zero_bubble),
         cmocka_unit_test(test_plan_search__bound_holds_zb_v),
+        cmocka_unit_test(test_plan_search__bound_holds_bare_ends),
         cmocka_unit_test(test_plan_search__bound_holds_experts),
         cmocka_unit_test(test_plan_search__bound_holds_torus),
         cmocka_unit_test(test_plan_search__bound_holds_shared),

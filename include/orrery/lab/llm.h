@@ -60,6 +60,14 @@ ORR_API orr_code orr_pipeline_order_parse(orr_span text,
                                           orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_pipeline_order_close(orr_pipeline_order *o); /* NULL is fine */
 
+/* Which layers each stage has, in Megatron-Core's notation: "Ettt|(tt|)*29,mL"
+ * (--pipeline-model-parallel-layout). */
+typedef struct orr_stage_layout orr_stage_layout;
+ORR_API orr_code orr_stage_layout_parse(const char *text,
+                                        orr_stage_layout **out,
+                                        orr_error *err) ORR_MUST_CHECK;
+ORR_API void orr_stage_layout_close(orr_stage_layout *l); /* NULL is fine */
+
 typedef enum orr_context_form {
     ORR_CONTEXT_RING = 0,   /* keys and values travel around the ring, one block at a time */
     ORR_CONTEXT_ALL_GATHER, /* keys and values of all are gathered */
@@ -125,9 +133,11 @@ typedef struct orr_llm_options {
     uint32_t shard;
     bool has_mtp;                       /* include the MTP layers, after the last stage */
     uint64_t first_layers, last_layers; /* of the first and the last stage; 0: even */
-    uint64_t batch;       /* sequences per step, over all ranks; 0: dp * micro_batch */
-    uint64_t micro_batch; /* sequences a rank processes at a time; 0: 1 */
-    uint64_t seq;         /* tokens per sequence; 0: the model's maximum */
+    bool bare_first, bare_last; /* these have no layers: the embedding, or the loss, alone */
+    orr_stage_layout *layout;   /* of all stages instead; must live as long; or NULL */
+    uint64_t batch;             /* sequences per step, over all ranks; 0: dp * micro_batch */
+    uint64_t micro_batch;       /* sequences a rank processes at a time; 0: 1 */
+    uint64_t seq;               /* tokens per sequence; 0: the model's maximum */
     orr_dtype dtype;
     bool grads_fp32; /* gradients are kept and reduced in 4 bytes */
     /* Tensor parallelism with all-reduces instead of all-gather and reduce-scatter. */
@@ -157,7 +167,7 @@ typedef struct orr_llm_options {
     uint64_t device_bytes;        /* memory of a device, to decide whether it fits; 0: 80 GB */
 } orr_llm_options;
 
-/* Fill in defaults and refuse the impossible: pp > layers, heads not divisible by tp, an
+/* Fill in defaults and refuse the impossible: pp > layers + 2, heads not divisible by tp, an
  * indivisible batch, ...  The functions below do this themselves. */
 ORR_API orr_code orr_llm_complete(const orr_model *m,
                                   orr_llm_options *opt,

@@ -113,6 +113,9 @@ const char *llm_cannot_share(const orr_model *m);
 
 orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err);
 
+orr_code llm_check_stages(const orr_model *m, const orr_llm_options *o, orr_error *err);
+const char *llm_layout_text(const orr_stage_layout *l); /* without spaces */
+uint64_t llm_layout_stages(const orr_stage_layout *l);
 /* Layers [first, end) of a virtual stage; the first stages have one more if it is uneven. */
 void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end);
 

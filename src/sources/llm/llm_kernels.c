@@ -1268,6 +1268,8 @@ static orr_kernel optimizer_kernel(const llm_job *g, uint64_t own, uint64_t tens
 
 void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors)
 {
+    if (!own) /* a stage without layers */
+        return;
     orr_kernel k = optimizer_kernel(p->g, own, tensors);
     k.form = ORR_FORM_CLIP;
     k.type = p->g->grad == 4 ? ORR_TYPE_FP32 : type_between(p->g);
@@ -1277,6 +1279,8 @@ void llm_launch_clipping(llm_pen *p, uint64_t own, uint64_t tensors)
 void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors)
 {
     const llm_job *g = p->g;
+    if (!own)
+        return;
     orr_kernel k = optimizer_kernel(g, own, tensors);
     k.form =
         g->opt.lists_optimizer || g->software->lists_optimizer ? ORR_FORM_FOREACH : ORR_FORM_FUSED;

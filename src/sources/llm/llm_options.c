@@ -340,6 +340,8 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u64(&o->bucket_bytes, 40 * 1000 * 1000);
     default_u64(&o->device_bytes, UINT64_C(80) * 1000 * 1000 * 1000);
     default_u64(&o->seq, m->max_positions ? m->max_positions : 4096);
+    if (o->layout && o->pipeline == ORR_PIPELINE_INTERLEAVED)
+        default_u32(&o->chunks, (uint32_t)(llm_layout_stages(o->layout) / o->pp));
     if (o->pipeline == ORR_PIPELINE_INTERLEAVED || llm_comes_back(o))
         default_u32(&o->chunks, 2);
     default_u32(&o->chunks, 1);
@@ -374,13 +376,9 @@ static void check_degrees(checker *c)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "more than %" PRIu64 " ranks", most);
         return;
     }
-    const uint64_t stages = (uint64_t)o->pp * (llm_is_dual(o) ? 1 : o->chunks);
-    if (stages > c->m->layers + (o->chunks > 1 ? 2 : 0)) /* the ends may have no layer */
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "%s has %" PRIu64 " layers: too few for %" PRIu64
-                           " pipeline stages (pp %u x %u chunks)",
-                           c->m->name, c->m->layers, stages, o->pp, o->chunks);
-    else if (o->expert_tp != o->tp && o->expert_tp != 1)
+    if ((c->code = llm_check_stages(c->m, o, c->err)))
+        return;
+    if (o->expert_tp != o->tp && o->expert_tp != 1)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "expert tp %u: an expert is whole (1) or shared like the rest (tp %u)",
                            o->expert_tp, o->tp);
@@ -418,12 +416,6 @@ static void check_degrees(checker *c)
     else if (o->has_mtp && !c->m->mtp_layers)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "mtp: %s has no multi-token prediction layers",
                            c->m->name);
-    else if (o->first_layers + o->last_layers &&
-             (stages < 3 || o->first_layers + o->last_layers > c->m->layers))
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
-                           "%" PRIu64 " layers in the first and %" PRIu64 " in the last of %" PRIu64
-                           " stages: %s has %" PRIu64 ", and stages between must be left",
-                           o->first_layers, o->last_layers, stages, c->m->name, c->m->layers);
     else if (o->zero > 3)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "zero %u: expected 0 to 3", o->zero);
 }

@@ -51,6 +51,7 @@ static const field fields[] = {
     FIELD(device_bytes), FIELD(attends_fp8),
     FIELD(sends_fp8),    FIELD(recompute_parts),
     FIELD(fp8_scaling),  FIELD(sends_weights),
+    FIELD(bare_first),   FIELD(bare_last),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
@@ -89,6 +90,8 @@ void llm_put_made_by(orr_buf *b, const llm_job *g)
     for (unsigned i = 0; i < FIELDS; i++)
         if (get(&g->opt, &fields[i]))
             orr_buf_print(b, " %s=%" PRIu64, fields[i].name, get(&g->opt, &fields[i]));
+    if (g->opt.layout)
+        orr_buf_print(b, " layout=%s", llm_layout_text(g->opt.layout));
     orr_buf_print(b, " software=%s model=%s", g->software->name, g->m->name);
 }
 
@@ -124,6 +127,8 @@ static bool take_word(const char *word, orr_llm_options *o, uint64_t *parameters
     const size_t length = (size_t)(equals - word);
     if (strncmp(word, "software=", 9) == 0)
         return (o->software = orr_software_find(equals + 1)) != NULL;
+    if (strncmp(word, "layout=", 7) == 0)
+        return !o->layout && !orr_stage_layout_parse(equals + 1, &o->layout, NULL);
     const uint64_t value = strtoull(equals + 1, &end, 10);
     if (end == equals + 1 || *end)
         return false;
@@ -139,7 +144,8 @@ static bool take_word(const char *word, orr_llm_options *o, uint64_t *parameters
     return false;
 }
 
-/* The model and the options of a set; false: not recorded, or no longer known. */
+/* The model and the options of a set, whose layout the caller closes; false: not recorded, or no
+ * longer known. */
 static bool remember(const orr_set *traces, orr_model *m, orr_llm_options *o)
 {
     char text[TEXT_ROOM];
@@ -230,22 +236,35 @@ static void say_memory(const orr_model *m, const orr_llm_options *o, char *words
                  (double)all[o->zero].peak / (1 << 30));
 }
 
+static orr_code make_variant(const orr_model *m,
+                             const orr_llm_options *was,
+                             size_t *number,
+                             char *words,
+                             size_t room,
+                             orr_set **out,
+                             orr_error *err)
+{
+    for (;; (*number)++) {
+        orr_llm_options o = *was;
+        if (!change(&o, *number, words, room))
+            return ORR_END;
+        if (!is_sensible(was, &o) || orr_llm_complete(m, &o, err))
+            continue;
+        say_memory(m, &o, words, room);
+        (*number)++;
+        return orr_llm_training(m, &o, out, err);
+    }
+}
+
 orr_code orr_llm_variant(
     const orr_set *traces, size_t *number, char *words, size_t room, orr_set **out, orr_error *err)
 {
     orr_model m;
     orr_llm_options was;
     *out = NULL;
-    if (!remember(traces, &m, &was))
-        return ORR_END;
-    for (;; (*number)++) {
-        orr_llm_options o = was;
-        if (!change(&o, *number, words, room))
-            return ORR_END;
-        if (!is_sensible(&was, &o) || orr_llm_complete(&m, &o, err))
-            continue;
-        say_memory(&m, &o, words, room);
-        (*number)++;
-        return orr_llm_training(&m, &o, out, err);
-    }
+    const bool is_known = remember(traces, &m, &was);
+    const orr_code code =
+        is_known ? make_variant(&m, &was, number, words, room, out, err) : ORR_END;
+    orr_stage_layout_close(was.layout);
+    return code;
 }
