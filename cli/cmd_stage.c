@@ -40,6 +40,12 @@ static const cli_option options[] = {
      "with --dtype fp8: scale by a tensor's own maximum, or by those of earlier passes, reduced "
      "over all ranks of a stage, or over tp, after each pass; block: by that of 128 numbers",
      .fallback = "current"},
+    {"fp8-kept", 0, "none|inputs|activations|deepseek",
+     "what is kept in the type of --dtype for the backward pass: inputs of GEMMs, also those of "
+     "activations; deepseek: and what attention gave in 12 bits (default: the software's)"},
+    {"fp8-weights", 0, "none|both|only",
+     "weights in the type of --dtype: cast when used, kept beside those in 16 bits, or instead of "
+     "them (default: the software's)"},
     {"fp8-dispatch", 0, NULL,
      "send tokens to experts in fp8, with scales; results return unquantized (DeepSeek-V3)"},
     COUNT("expert-load", "100", "load of the busiest expert rank, in percent of the mean"),
@@ -109,6 +115,7 @@ static const cli_option options[] = {
     {"dropout", 0, NULL,
      "dropout after embedding, attention and FFN, even if the software's recipes have none"},
     {"foreach", 0, NULL, "foreach optimizer: one kernel per operation for a list of tensors"},
+    {"moments-bf16", 0, NULL, "keep the optimizer's moments in bf16, not in fp32"},
     {"no-master", 0, NULL, "keep weights and optimizer moments in --dtype, not in fp32"},
     {"forward", 0, NULL, "the forward pass only"},
     COUNT("steps", "1", "training steps"),
@@ -145,6 +152,9 @@ static const cli_example examples[] = {
 static const char *const recompute_words[] = {"none", "selective", "full", "operators", NULL};
 static const char *const context_words[] = {"ring", "all-gather", "contiguous", "blocks", NULL};
 static const char *const scaling_words[] = {"current", "delayed", "delayed-tp", "block", NULL};
+
+static const char *const kept_words[] = {"", "none", "inputs", "activations", "deepseek", NULL};
+static const char *const weight_words[] = {"", "none", "both", "only", NULL};
 
 static int word_index(const char *const *words, const char *text)
 {
@@ -246,6 +256,7 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .no_clipping = cli_flag(c, "no-clipping"),
         .has_dropout = cli_flag(c, "dropout"),
         .lists_optimizer = cli_flag(c, "foreach"),
+        .moments_bf16 = cli_flag(c, "moments-bf16"),
         .no_master = cli_flag(c, "no-master"),
         .forward_only = cli_flag(c, "forward"),
         .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
@@ -254,6 +265,10 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
     };
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
+    if (cli_given(c, "fp8-kept"))
+        o->fp8_kept = (orr_fp8_kept)word_index(kept_words, cli_text(c, "fp8-kept"));
+    if (cli_given(c, "fp8-weights"))
+        o->fp8_weights = (orr_fp8_weights)word_index(weight_words, cli_text(c, "fp8-weights"));
     if (cli_given(c, "order") && cli_given(c, "pipeline"))
         return cli_misuse(err, "--order and --pipeline cannot be used together");
     if (cli_given(c, "order"))

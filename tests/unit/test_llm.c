@@ -626,6 +626,103 @@ TEST(test_llm__an_embedding_alone_keeps_nothing)
     orr_set_close(s);
 }
 
+static orr_llm_memory memory_of(const orr_model *m, orr_llm_options opt, uint32_t rank)
+{
+    orr_llm_memory got;
+    CHECK_OK(orr_llm_memory_of(m, &opt, rank, &got, &err), &err);
+    return got;
+}
+
+/* DeepSeek-V3, section 3.3: of a token and a layer stay the residual before each half (7,168), what
+ * the norms of MLA get (1,536 and 576) and what the router gave and chose from (256 each) in 16
+ * bits, what attention gave (128 heads of 128) in 12, and in 8 with 4 bytes for 128 the eight copies
+ * for experts, and gate and up of eight experts and the shared one (2,048 each). */
+TEST(test_llm__deepseek_v3_keeps_what_its_report_says)
+{
+    const orr_model m = model_named("deepseek-v3");
+    orr_llm_options opt = {.pp = 16,
+                           .dp = 64,
+                           .ep = 64,
+                           .batch = 64,
+                           .seq = 4096,
+                           .dtype = ORR_DTYPE_FP8,
+                           .fp8_scaling = ORR_FP8_BLOCK,
+                           .fp8_kept = ORR_KEPT_DEEPSEEK,
+                           .sends_once = true,
+                           .recompute = ORR_RECOMPUTE_PARTS,
+                           .recompute_parts =
+                               ORR_PART_NORM | ORR_PART_LATENT | ORR_PART_ACTIVATION};
+    const uint64_t wide = 2 * 7168 + 1536 + 576 + 256 + 256;
+    const uint64_t narrow = 8 * 7168 + (8 + 1) * 2 * 2048;
+    const uint64_t token = wide * 2 + 16384 * 3 / 2 + narrow + narrow / 32;
+    CHECK_EQ_U(memory_of(&m, opt, 1).activations, 4 * 4096 * token);
+    opt.fp8_kept = ORR_KEPT_ACTIVATIONS; /* attention's in 16 */
+    CHECK_EQ_U(memory_of(&m, opt, 1).activations, 4 * 4096 * (token + 16384 / 2));
+    opt.fp8_kept = ORR_KEPT_NONE;
+    CHECK_EQ_U(memory_of(&m, opt, 1).activations, 4 * 4096 * (wide + 16384 + narrow) * 2);
+}
+
+/* Both norms and the FFN's activation feed products alone: a byte less for 2 x 4,096 + 14,336
+ * numbers of a token.  Attention keeps its result; delayed scaling also casts it, once. */
+TEST(test_llm__inputs_of_fp8_products_are_kept_in_8_bits)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_llm_options opt = {.seq = 1024, .dtype = ORR_DTYPE_FP8, .fp8_kept = ORR_KEPT_NONE};
+    const uint64_t before = memory_of(&m, opt, 0).activations, saved = 2 * 4096 + 14336;
+    opt.fp8_kept = ORR_KEPT_SOFTWARE; /* Transformer Engine */
+    CHECK_EQ_U(before - memory_of(&m, opt, 0).activations, 32 * 1024 * saved);
+    opt.fp8_scaling = ORR_FP8_DELAYED;
+    CHECK_EQ_U(before - memory_of(&m, opt, 0).activations, 32 * 1024 * (saved - 4096));
+    opt.fp8_scaling = ORR_FP8_CURRENT;
+    opt.dtype = ORR_DTYPE_MXFP8; /* a scale for 32 */
+    CHECK_EQ_U(before - memory_of(&m, opt, 0).activations, 32 * 1024 * (saved - saved / 32));
+    opt.dtype = ORR_DTYPE_NVFP4; /* half a byte and a scale for 16 */
+    CHECK_EQ_U(before - memory_of(&m, opt, 0).activations,
+               32 * 1024 * (2 * saved - saved * 9 / 16));
+    opt.software = orr_software_find("torch-compile");
+    opt.dtype = ORR_DTYPE_FP8;
+    CHECK_EQ_U(before, memory_of(&m, opt, 0).activations);
+}
+
+/* 4,096 x (4,096 + 2 x 1,024 + 4,096 + 3 x 14,336) weights of products in each of 32 layers. */
+TEST(test_llm__weights_have_copies_in_8_bits_or_are_in_8_bits)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const uint64_t layer = 4096 * (4096 + 2 * 1024 + 4096 + 3 * 14336), all = 32 * layer;
+    orr_llm_options opt = {
+        .dp = 4, .seq = 1024, .dtype = ORR_DTYPE_FP8, .fp8_weights = ORR_WEIGHTS_WIDE};
+    const orr_llm_memory wide = memory_of(&m, opt, 0);
+    CHECK_EQ_U(wide.weights, 2 * wide.parameters);
+    opt.fp8_weights = ORR_WEIGHTS_SOFTWARE; /* by rows and by columns */
+    CHECK_EQ_U(memory_of(&m, opt, 0).weights, wide.weights + 2 * all);
+    opt.fp8_weights = ORR_WEIGHTS_NARROW;
+    CHECK_EQ_U(memory_of(&m, opt, 0).weights, wide.weights);
+    opt.zero = 1; /* two norms beside the products */
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.weights.gather"), (layer + 2 * 2 * 4096) / 4);
+    orr_set_close(s);
+    opt.dtype = ORR_DTYPE_MXFP8;
+    CHECK_EQ_U(memory_of(&m, opt, 0).weights, wide.weights + 2 * all / 32);
+    s = make(&m, &opt); /* in 16 bits */
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.weights.gather"), 2 * (layer + 2 * 4096) / 4);
+    orr_set_close(s);
+    opt.zero = 3;
+    s = make(&m, &opt);
+    CHECK_EQ(size_of(s, 0, "mb0.layer0.weights.gather"), (layer + layer / 32 + 2 * 2 * 4096) / 4);
+    orr_set_close(s);
+}
+
+/* 4 bytes of weights and two moments of 2 instead of 4. */
+TEST(test_llm__moments_may_be_in_16_bits)
+{
+    const orr_model m = model_named("gpt2");
+    orr_llm_options opt = {.seq = 1024};
+    const orr_llm_memory wide = memory_of(&m, opt, 0);
+    opt.moments_bf16 = true;
+    CHECK_EQ_U(wide.optimizer, 12 * wide.parameters);
+    CHECK_EQ_U(memory_of(&m, opt, 0).optimizer, 8 * wide.parameters);
+}
+
 /* 8 experts of 256 on 8 ranks of one node: 8 (1 - (7/8)^8) = 5.25 ranks have one of them; on 32
  * ranks of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
 TEST(test_llm__tokens_may_travel_once)
@@ -938,6 +1035,10 @@ int main(void)
         RUN(test_llm__mtp_leaves_no_stage_empty),
         RUN(test_llm__a_layout_says_what_stages_have),
         RUN(test_llm__an_embedding_alone_keeps_nothing),
+        RUN(test_llm__deepseek_v3_keeps_what_its_report_says),
+        RUN(test_llm__inputs_of_fp8_products_are_kept_in_8_bits),
+        RUN(test_llm__weights_have_copies_in_8_bits_or_are_in_8_bits),
+        RUN(test_llm__moments_may_be_in_16_bits),
         RUN(test_llm__tokens_may_travel_once),
         RUN(test_llm__groups_limit_where_tokens_go),
         RUN(test_llm__tokens_may_travel_in_fp8),

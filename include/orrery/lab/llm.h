@@ -88,6 +88,25 @@ typedef enum orr_fp8_scaling {
     ORR_FP8_BLOCK /* by the maximum of 128 numbers, or of 128 x 128 of a weight (DeepSeek-V3) */
 } orr_fp8_scaling;
 
+/* What products read in 8 bits or fewer is kept so for the backward pass, with its scales. */
+typedef enum orr_fp8_kept {
+    ORR_KEPT_SOFTWARE = 0, /* as the software does */
+    ORR_KEPT_NONE,         /* all in 16 bits */
+    ORR_KEPT_INPUTS,       /* inputs of products, unless they are needed in 16 bits as well */
+    ORR_KEPT_ACTIVATIONS,  /* also of activations (Megatron: activation_func_fp8_input_store) */
+    ORR_KEPT_DEEPSEEK,     /* and what attention gave in 12 bits; casts are part of other kernels */
+    ORR_KEPTS
+} orr_fp8_kept;
+
+/* Weights of products in 8 bits or fewer, by rows and by columns. */
+typedef enum orr_fp8_weights {
+    ORR_WEIGHTS_SOFTWARE = 0, /* as the software does */
+    ORR_WEIGHTS_WIDE,         /* in 16 bits, cast when used */
+    ORR_WEIGHTS_BOTH,         /* and, between micro-batches, in 8 bits */
+    ORR_WEIGHTS_NARROW,       /* only in 8 bits: --fp8-param-gather of Megatron-Core */
+    ORR_WEIGHTS
+} orr_fp8_weights;
+
 typedef enum orr_recompute {
     ORR_RECOMPUTE_NONE = 0,
     ORR_RECOMPUTE_SELECTIVE, /* only the attention core */
@@ -126,7 +145,10 @@ typedef struct orr_llm_options {
     uint32_t node_ranks;
     bool attends_fp8; /* attention in 8 bits, if products are in 8 bits or fewer */
     orr_fp8_scaling fp8_scaling;
-    bool sends_fp8; /* tokens to experts, and their gradients, in 8 bits; results return in 16 */
+    orr_fp8_kept fp8_kept;
+    orr_fp8_weights fp8_weights;
+    bool moments_bf16; /* the optimizer's moments, which have 4 bytes otherwise */
+    bool sends_fp8;    /* tokens to experts, and their gradients, in 8 bits; results return in 16 */
     /* Tokens of the busiest rank's experts, in per cent of the mean; 0: 100. */
     uint32_t expert_load;
     /* ZeRO: shard over this many of the dp * cp ranks, replicate over the rest (HSDP); 0: all. */

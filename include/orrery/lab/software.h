@@ -52,6 +52,9 @@ typedef struct orr_software {
     bool adds_expert_bias;  /* expert biases are added by separate passes */
     bool compiles_gates;    /* gated activations are compiled by torch.compile */
     bool separates_experts; /* one product per expert, not one kernel for all */
+    /* the router's weights apply in the activation: its gradient needs no results of experts */
+    bool weighs_early;
+    bool keeps_fp8; /* inputs of 8-bit products are kept in 8 bits, weights also in 8 bits */
     bool joins_permutation; /* tokens are permuted to their experts and back by one kernel each */
     /* slowdown of the expert activation gradient when fused with the bias gradient; 0: 1 */
     double expert_bias_slowdown;

@@ -92,6 +92,8 @@ typedef struct llm_job {
     bool reads_fp8;          /* serving: attention of decoding takes caches in 8 bits as they are */
     uint32_t expert_tp;      /* ranks that share an expert; 0: tp */
     const orr_software *software;
+    orr_fp8_kept kept;         /* training: never _SOFTWARE */
+    orr_fp8_weights weights;   /* the same */
     bool has_dropout, is_pure; /* pure: weights and moments are kept in the type of products */
     orr_str made_by;           /* training: metadata to reproduce it (llm_variants.c) */
     uint64_t job_tokens;       /* training: over all steps and ranks; 0: not known */
@@ -330,12 +332,20 @@ typedef struct llm_side {
 void llm_layer_turns(llm_pen *p, llm_side *forth, llm_side *back, int parts, llm_grads *grads);
 enum { LLM_RING_TAGS = 8 };
 
+/* Of a tensor, on one rank. */
+uint64_t llm_tensor_share(const llm_job *g, const orr_model_tensor *t);
+/* Bytes of numbers in the type of products, with their scales. */
+uint64_t llm_narrow_bytes(const llm_job *g, uint64_t numbers);
 /* Parameters of a layer on one rank, those of experts apart. */
 void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert);
+
+/* Of those, what products read in 8 bits or fewer. */
+void llm_narrow_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert);
 
 /* The layer that MTP layers resemble, and their parameters on one rank. */
 uint64_t llm_mtp_layer(const llm_job *g);
 void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
+void llm_mtp_narrow_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
 
 /* Elements per token in a rank's cache of one layer. */
 uint64_t kv_kept(const llm_job *g);
@@ -356,6 +366,7 @@ typedef struct llm_sync {
     llm_pen *p;
     llm_bucket dense, expert;
     uint64_t dense_parameters, expert_parameters; /* of the class, on one rank */
+    uint64_t narrow_dense, narrow_expert;         /* of those, what products read in 8 bits */
     uint64_t tensors;
     llm_grads last;   /* of the layer that came last */
     uint64_t updated; /* the last step's update; 0: there was none */

@@ -1119,6 +1119,17 @@ static void cache_tokens(llm_pen *p, uint64_t bytes)
                            .count = is_joined ? 0 : 2});
 }
 
+/* Megatron-Core's activation_func_fp8_input_store: casts of their own, both ways. */
+static void cast_kept_input(llm_pen *p, const llm_step *s, bool is_backward)
+{
+    const llm_job *g = p->g;
+    const uint64_t numbers = s->numbers * (g->m->is_gated ? 2 : 1);
+    if (g->kept != ORR_KEPT_ACTIVATIONS || (s->is_expert && g->software->joins_experts))
+        return;
+    pass_over(p, is_backward ? numbers : numbers * g->act, is_backward ? numbers * g->act : numbers,
+              false);
+}
+
 static void elementwise_forward(llm_pen *p, const llm_step *s)
 {
     if (experts_eagerly(p, s, false))
@@ -1132,6 +1143,7 @@ static void elementwise_forward(llm_pen *p, const llm_step *s)
         break;
     case LLM_ROLE_ACTIVATION:
         activation(p, s, false);
+        cast_kept_input(p, s, false);
         break;
     case LLM_ROLE_ROTARY:
         rotate(p, s, false);
@@ -1162,6 +1174,7 @@ static void elementwise_backward(llm_pen *p, const llm_step *s)
         norm(p, s, true);
         break;
     case LLM_ROLE_ACTIVATION:
+        cast_kept_input(p, s, true);
         activation(p, s, true);
         break;
     case LLM_ROLE_ROTARY:
@@ -1284,6 +1297,8 @@ void llm_launch_update(llm_pen *p, uint64_t own, uint64_t tensors)
     orr_kernel k = optimizer_kernel(g, own, tensors);
     k.form =
         g->opt.lists_optimizer || g->software->lists_optimizer ? ORR_FORM_FOREACH : ORR_FORM_FUSED;
+    if (g->opt.moments_bf16) /* 20 bytes a parameter are read and written, not 28 */
+        k.m = own * 5 / 7;
     if (!g->is_pure && g->grad < 4)
         pass_over(p, own * g->grad, own * 4, false); /* gradients to 32 bits */
     launch(p, k);

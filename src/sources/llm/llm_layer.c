@@ -431,7 +431,7 @@ bool llm_is_in_parts(const llm_step *s, uint32_t parts)
     const bool is_up = strcmp(s->name, "attn.q_up") == 0 || strcmp(s->name, "attn.kv_up") == 0;
     return (parts & ORR_PART_NORM && s->role == LLM_ROLE_NORM) ||
            (parts & ORR_PART_ATTENTION && s->kind == LLM_STEP_ATTENTION) ||
-           (parts & ORR_PART_LATENT && is_up) ||
+           (parts & ORR_PART_LATENT && (is_up || s->role == LLM_ROLE_ROTARY)) ||
            (parts & ORR_PART_ACTIVATION && s->role == LLM_ROLE_ACTIVATION) ||
            (parts & ORR_PART_FFN && starts_with(s, "ffn.")) ||
            (parts & ORR_PART_EXPERTS && starts_with(s, "moe.")) ||
@@ -1433,7 +1433,7 @@ static bool is_split(const llm_job *g, const orr_model_tensor *t)
 }
 
 /* Row-parallel products (their columns are hidden) keep their bias whole. */
-static uint64_t on_one_rank(const llm_job *g, const orr_model_tensor *t)
+uint64_t llm_tensor_share(const llm_job *g, const orr_model_tensor *t)
 {
     const bool is_expert = t->part == ORR_MODEL_EXPERTS;
     const uint64_t tp = !is_split(g, t) ? 1 : is_expert && g->expert_tp ? g->expert_tp : g->opt.tp;
@@ -1452,7 +1452,8 @@ void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uin
     const size_t count = orr_model_layer_tensors(g->m, layer, tensors);
     *dense = *expert = 0;
     for (size_t i = 0; i < count; i++)
-        *(tensors[i].part == ORR_MODEL_EXPERTS ? expert : dense) += on_one_rank(g, &tensors[i]);
+        *(tensors[i].part == ORR_MODEL_EXPERTS ? expert : dense) +=
+            llm_tensor_share(g, &tensors[i]);
 }
 
 uint64_t llm_vocab_share(const llm_job *g)

@@ -14,6 +14,8 @@
 #include "llm_impl.h"
 #include "llm_tape.h"
 
+#include <string.h>
+
 /* ---- activations of a layer ---- */
 
 static uint64_t out_numbers(const llm_job *g, const llm_step *s)
@@ -55,6 +57,14 @@ static uint64_t gate_numbers(const llm_step *s, const llm_job *g)
     return is_eager && g->m->is_gated && s->role == LLM_ROLE_ACTIVATION ? s->numbers : 0;
 }
 
+/* Sent once to a rank, tokens are copied behind the exchange: the copies are what experts read. */
+static uint64_t result_numbers(const llm_job *g, const llm_step *s)
+{
+    if (!s->is_dispatch || !g->opt.sends_once)
+        return out_numbers(g, s);
+    return g->thin_tokens * g->m->experts_per_token * g->m->hidden * g->opt.expert_load / 100;
+}
+
 /* Experts of a fixed capacity: rows are padded, and copies of tokens are kept beside their places.
  */
 static uint64_t padded_numbers(const llm_job *g, const llm_step *s, uint64_t numbers)
@@ -73,26 +83,88 @@ static bool is_again(const llm_steps *s, int i)
            llm_is_in_parts(&s->list[i], o->recompute_parts);
 }
 
-/* What steps need that are done backward, or again. */
-static uint64_t kept_numbers(const llm_steps *s)
+/* ---- their types ---- */
+
+uint64_t llm_narrow_bytes(const llm_job *g, uint64_t numbers)
 {
-    bool is_kept[LLM_STEPS_MOST] = {false};
+    switch (g->opt.dtype) {
+    case ORR_DTYPE_NVFP4: /* half a byte, and a scale of 16 */
+        return numbers / 2 + numbers / 16;
+    case ORR_DTYPE_MXFP8:
+        return numbers + numbers / 32;
+    default: /* 4 bytes for 128 numbers, or for all */
+        return numbers + (g->opt.fp8_scaling == ORR_FP8_BLOCK ? numbers / 32 : 0);
+    }
+}
+
+/* In which types the result of a step is kept. */
+enum { KEPT_WIDE = 1, KEPT_NARROW = 2, KEPT_IN_12_BITS = 4 };
+
+static bool is_narrow_product(const llm_step *s)
+{
+    return s->kind == LLM_STEP_PRODUCT && strcmp(s->name, "head.logits") != 0 &&
+           strcmp(s->name, "moe.router") != 0;
+}
+
+/* What the backward pass of a step, or doing it again, reads. */
+static unsigned type_of_input(const llm_steps *s, const llm_step *step)
+{
+    const llm_job *g = s->g;
+    const bool is_activation = step->role == LLM_ROLE_ACTIVATION;
+    if (g->kept == ORR_KEPT_NONE)
+        return KEPT_WIDE;
+    if (is_narrow_product(step) || (is_activation && g->kept >= ORR_KEPT_ACTIVATIONS))
+        return KEPT_NARROW;
+    if (step->kind == LLM_STEP_ATTENTION && g->opt.attends_fp8)
+        return KEPT_NARROW;
+    return KEPT_WIDE;
+}
+
+/* Attention's backward pass reads what it gave, as the next product does. */
+static unsigned type_of_attention(const llm_job *g)
+{
+    return g->kept == ORR_KEPT_NONE       ? KEPT_WIDE
+           : g->opt.attends_fp8           ? KEPT_NARROW
+           : g->kept == ORR_KEPT_DEEPSEEK ? KEPT_IN_12_BITS
+                                          : KEPT_WIDE;
+}
+
+/* What is kept in 16 bits is cast again for a product (Megatron-Core: set_save_original_input),
+ * but not with delayed scaling, whose scale may have changed. */
+static uint64_t bytes_of(const llm_job *g, uint64_t numbers, unsigned types)
+{
+    const bool is_delayed =
+        g->opt.fp8_scaling == ORR_FP8_DELAYED || g->opt.fp8_scaling == ORR_FP8_DELAYED_TP;
+    const uint64_t narrow = types & KEPT_NARROW ? llm_narrow_bytes(g, numbers) : 0;
+    if (types & KEPT_WIDE)
+        return numbers * g->act + (is_delayed ? narrow : 0);
+    return types & KEPT_IN_12_BITS ? numbers + numbers / 2 : narrow;
+}
+
+/* What steps need that are done backward, or again. */
+static uint64_t kept_bytes(const llm_steps *s)
+{
+    unsigned types[LLM_STEPS_MOST] = {0};
     uint64_t sum = 0;
     for (int i = 1; i < s->count; i++) {
         const llm_step *step = &s->list[i];
+        if (step->role == LLM_ROLE_WEIGH && s->g->software->weighs_early)
+            continue;
         if (!needs_input(step) && !is_again(s, i))
             continue;
-        is_kept[keeper_of(s, step->from)] = true;
+        const unsigned type = type_of_input(s, step);
+        types[keeper_of(s, step->from)] |= type;
         if (step->also >= 0)
-            is_kept[keeper_of(s, step->also)] = true;
+            types[keeper_of(s, step->also)] |= type;
     }
     for (int i = 0; i < s->count; i++) {
         const llm_step *step = &s->list[i];
         if (is_again(s, i))
             continue;
-        if (is_kept[i])
-            sum += padded_numbers(s->g, step, out_numbers(s->g, step));
-        sum += padded_numbers(s->g, step, gate_numbers(step, s->g));
+        if (step->kind == LLM_STEP_ATTENTION && types[i])
+            types[i] |= type_of_attention(s->g);
+        sum += bytes_of(s->g, padded_numbers(s->g, step, result_numbers(s->g, step)), types[i]);
+        sum += padded_numbers(s->g, step, gate_numbers(step, s->g)) * s->g->act;
     }
     return sum;
 }
@@ -122,7 +194,7 @@ static uint64_t full_layer_bytes(const llm_job *g, uint64_t layer)
     llm_steps s;
     llm_describe_layer(g, layer, &s);
     const bool has_scores = orr_model_mixer_of(g->m, layer) != ORR_MIX_NONE && g->m->heads;
-    return kept_numbers(&s) * g->act + mask_bytes(&s) + (has_scores ? score_bytes(g) : 0);
+    return kept_bytes(&s) + mask_bytes(&s) + (has_scores ? score_bytes(g) : 0);
 }
 
 static uint64_t operator_bytes(const llm_job *g, uint64_t layer)
@@ -157,10 +229,11 @@ static uint64_t head_bytes(const llm_job *g)
 typedef struct share {
     const llm_job *g;
     uint32_t rank;
-    uint64_t dense, expert; /* parameters */
-    uint64_t largest;       /* bytes of the largest layer's weights */
-    uint64_t working;       /* of the largest layer, while it is recomputed; of the logits */
-    uint64_t again;         /* of the layer alone */
+    uint64_t dense, expert;               /* parameters */
+    uint64_t narrow_dense, narrow_expert; /* of those, what products read in 8 bits */
+    uint64_t largest;                     /* bytes of the largest layer's weights */
+    uint64_t working; /* of the largest layer, while it is recomputed; of the logits */
+    uint64_t again;   /* of the layer alone */
     uint64_t chunk_bytes[LLM_CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
 } share;
 
@@ -168,7 +241,7 @@ typedef struct share {
 typedef struct layer_share {
     bool is_known;
     uint64_t layer;
-    uint64_t dense, expert, kept, full;
+    uint64_t dense, expert, narrow_dense, narrow_expert, kept, full;
 } layer_share;
 
 static void measure_layer(const llm_job *g, uint64_t layer, layer_share *x)
@@ -176,6 +249,7 @@ static void measure_layer(const llm_job *g, uint64_t layer, layer_share *x)
     const bool is_new = !x->is_known || !orr_model_is_alike(g->m, layer, x->layer);
     if (is_new) {
         llm_layer_parameters(g, layer, &x->dense, &x->expert);
+        llm_narrow_parameters(g, layer, &x->narrow_dense, &x->narrow_expert);
         x->full = g->opt.recompute >= ORR_RECOMPUTE_FULL ? full_layer_bytes(g, layer) : 0;
     }
     if (is_new || llm_is_recomputed(g, layer) != llm_is_recomputed(g, x->layer))
@@ -189,6 +263,18 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* Weights of one rank.  In 8 bits they are held by rows and by columns: Hopper multiplies only
+ * rows, and scales of blocks are along them.  Zero 3 shards what is gathered: those by rows, with
+ * MXFP8 both, and weights in 16 bits have copies only while they are gathered. */
+static uint64_t weight_bytes(const llm_job *g, uint64_t parameters, uint64_t narrow, uint32_t zero)
+{
+    const bool has_both = zero < 3 || g->opt.dtype == ORR_DTYPE_MXFP8;
+    const uint64_t copies = llm_narrow_bytes(g, narrow) * (has_both ? 2 : 1);
+    if (g->weights == ORR_WEIGHTS_NARROW)
+        return (parameters - narrow) * g->weight + copies;
+    return parameters * g->weight + (g->weights == ORR_WEIGHTS_BOTH && zero < 3 ? copies : 0);
+}
+
 static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
 {
     const llm_job *g = s->g;
@@ -199,7 +285,10 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
         measure_layer(g, layer, x);
         s->dense += x->dense;
         s->expert += x->expert;
-        s->largest = max_u64(s->largest, (x->dense + x->expert) * g->weight);
+        s->narrow_dense += x->narrow_dense;
+        s->narrow_expert += x->narrow_expert;
+        const uint64_t narrow = x->narrow_dense + x->narrow_expert;
+        s->largest = max_u64(s->largest, weight_bytes(g, x->dense + x->expert, narrow, 3));
         bytes += x->kept;
         s->again = max_u64(s->again, x->full);
     }
@@ -212,12 +301,47 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
         llm_mtp_parameters(g, &dense, &expert);
         s->dense += dense;
         s->expert += expert;
+        llm_mtp_narrow_parameters(g, &dense, &expert);
+        s->narrow_dense += dense;
+        s->narrow_expert += expert;
         if (g->opt.has_mtp)
             bytes += g->m->mtp_layers * (layer_bytes(g, llm_mtp_layer(g)) + head_bytes(g) +
                                          3 * g->thin_tokens * g->m->hidden * g->act);
         s->working = max_u64(s->working, g->tokens * llm_vocab_share(g) * 4);
     }
     s->chunk_bytes[chunk] = bytes;
+}
+
+static uint64_t narrow_of(const llm_job *g, uint64_t layer, bool is_expert)
+{
+    orr_model_tensor tensors[ORR_MODEL_TENSORS];
+    const size_t count = orr_model_layer_tensors(g->m, layer, tensors);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        orr_model_tensor t = tensors[i];
+        t.has_bias = false;
+        if (t.is_product && strcmp(t.name, "router") != 0 &&
+            (t.part == ORR_MODEL_EXPERTS) == is_expert)
+            sum += llm_tensor_share(g, &t);
+    }
+    return sum;
+}
+
+void llm_narrow_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert)
+{
+    const bool is_wide = g->weights == ORR_WEIGHTS_WIDE;
+    *dense = is_wide ? 0 : narrow_of(g, layer, false);
+    *expert = is_wide ? 0 : narrow_of(g, layer, true);
+}
+
+void llm_mtp_narrow_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert)
+{
+    *dense = *expert = 0;
+    if (!g->opt.has_mtp || g->weights == ORR_WEIGHTS_WIDE)
+        return;
+    llm_narrow_parameters(g, llm_mtp_layer(g), dense, expert);
+    *dense = (*dense + 2 * g->m->hidden * g->m->hidden) * g->m->mtp_layers;
+    *expert *= g->m->mtp_layers;
 }
 
 /* ---- over time ---- */
@@ -286,6 +410,14 @@ static uint64_t of_parameters(const share *s, uint64_t bytes, bool is_shared)
            part(g, experts, s->expert * bytes, is_shared);
 }
 
+static uint64_t weights_of(const share *s, uint32_t zero)
+{
+    const llm_job *g = s->g;
+    const llm_axis experts = g->opt.ep > 1 ? LLM_AXIS_EXPERT_DATA : LLM_AXIS_DATA;
+    return part(g, LLM_AXIS_DATA, weight_bytes(g, s->dense, s->narrow_dense, zero), zero >= 3) +
+           part(g, experts, weight_bytes(g, s->expert, s->narrow_expert, zero), zero >= 3);
+}
+
 static orr_code measure(const orr_model *m,
                         const orr_llm_options *opt,
                         uint32_t rank,
@@ -339,9 +471,9 @@ static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm
 {
     const llm_job *g = s->g;
     const uint64_t master = g->opt.dtype == ORR_DTYPE_FP32 || g->is_pure ? 0 : 4;
-    const uint64_t moments = 2 * (g->is_pure ? g->weight : 4);
+    const uint64_t moments = 2 * (g->is_pure ? g->weight : g->opt.moments_bf16 ? 2 : 4);
     *out = (orr_llm_memory){.parameters = s->dense + s->expert,
-                            .weights = of_parameters(s, g->weight, zero >= 3),
+                            .weights = weights_of(s, zero),
                             .grads = of_parameters(s, g->grad, shards_grads(g, zero)),
                             .optimizer = of_parameters(s, moments + master, zero >= 1),
                             .activations = peak->bytes,

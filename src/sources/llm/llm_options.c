@@ -405,6 +405,9 @@ static void check_degrees(checker *c)
                      o->expert_load);
     else if (o->recompute == ORR_RECOMPUTE_PARTS && !o->recompute_parts)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "no part of a layer is to be recomputed");
+    else if (o->recompute_parts & ORR_PART_LATENT && !orr_model_is_mla(c->m))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "recomputing mla-up: %s has no multi-head latent attention", c->m->name);
     else if (o->recompute_parts && o->recompute != ORR_RECOMPUTE_PARTS)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "parts of layers are named, but other things are recomputed");
@@ -499,6 +502,43 @@ static void check_widths(checker *c)
     if (!c->code && m->experts && tp > 1 && c->o->no_sequence_parallel)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "experts under tensor parallelism need sequence parallelism");
+}
+
+static bool is_narrow(orr_dtype d)
+{
+    return d == ORR_DTYPE_FP8 || d == ORR_DTYPE_MXFP8 || d == ORR_DTYPE_NVFP4;
+}
+
+static void check_types(checker *c)
+{
+    const orr_llm_options *o = c->o;
+    const bool has_options = o->fp8_kept || o->fp8_weights;
+    if (c->code)
+        return;
+    if (o->fp8_kept >= ORR_KEPTS || o->fp8_weights >= ORR_WEIGHTS)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown way to keep 8-bit numbers");
+    else if (has_options && !is_narrow(o->dtype))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "products are in %s: nothing of them can be kept in 8 bits",
+                           orr_dtype_name(o->dtype));
+    else if (o->fp8_kept > ORR_KEPT_NONE && o->recompute == ORR_RECOMPUTE_OPERATORS)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "recomputing operators keeps results in 16 bits: no inputs of products "
+                           "are kept in 8");
+    else if (o->fp8_kept > ORR_KEPT_INPUTS && o->dtype == ORR_DTYPE_NVFP4)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "inputs of activations are kept in fp8, not in nvfp4");
+    else if (o->fp8_weights == ORR_WEIGHTS_NARROW && o->dtype == ORR_DTYPE_NVFP4)
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL, "weights in 8 bits only: fp8 and mxfp8, not nvfp4");
+    else if (o->fp8_weights == ORR_WEIGHTS_NARROW && o->no_master)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "weights in 8 bits only are updated from a copy in 32 bits, which "
+                           "no-master leaves out");
+    else if (o->moments_bf16 && (o->no_master || o->dtype == ORR_DTYPE_FP32))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "moments in bf16 are those of weights kept in 16 and 32 bits%s",
+                           o->no_master ? ", which no-master leaves out" : "");
 }
 
 static void check_tokens(checker *c)
@@ -604,6 +644,7 @@ orr_code orr_llm_complete(const orr_model *m, orr_llm_options *opt, orr_error *e
         check_degrees(&c);
     default_u64(&opt->batch, opt->dp * opt->micro_batch);
     check_widths(&c);
+    check_types(&c);
     check_tokens(&c);
     check_pipeline(&c);
     check_work(&c);

@@ -33,21 +33,33 @@ static bool gathers_ahead(const llm_job *g)
            !g->opt.no_overlap;
 }
 
+/* What travels of them: in 8 bits those of products, if there are no others.  MXFP8 with zero 1 and
+ * 2 gathers them in 16 bits, in the buffer of the gradients, as Megatron-Core does
+ * (reuse_grad_buf_for_mxfp8_param_ag): each number has scales of its row and of its column. */
+static uint64_t gathered_bytes(const llm_job *g, uint64_t parameters, uint64_t narrow)
+{
+    const bool is_wide = g->opt.dtype == ORR_DTYPE_MXFP8 && g->opt.zero < 3;
+    if (g->weights != ORR_WEIGHTS_NARROW || is_wide)
+        return parameters * g->weight;
+    return (parameters - narrow) * g->weight + llm_narrow_bytes(g, narrow);
+}
+
 /* Zero 3: gathers a layer's weights after `after`; the next computation waits for them. */
 static void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
 {
     const llm_job *g = y->p->g;
-    uint64_t dense, expert;
+    uint64_t dense, expert, narrow_dense, narrow_expert;
     out[0] = out[1] = 0;
     llm_layer_parameters(g, layer, &dense, &expert);
+    llm_narrow_parameters(g, layer, &narrow_dense, &narrow_expert);
     if (g->layout.degree[y->dense.axis] > 1)
         out[0] = llm_put_collect(y->p, "weights.gather", ORR_COLL_ALL_GATHER,
-                                 share(g, y->dense.axis, dense * g->weight), y->dense.axis,
-                                 LLM_AFTER(after));
+                                 share(g, y->dense.axis, gathered_bytes(g, dense, narrow_dense)),
+                                 y->dense.axis, LLM_AFTER(after));
     if (expert && g->layout.degree[y->expert.axis] > 1)
         out[1] = llm_put_collect(y->p, "experts.gather", ORR_COLL_ALL_GATHER,
-                                 share(g, y->expert.axis, expert * g->weight), y->expert.axis,
-                                 LLM_AFTER(after));
+                                 share(g, y->expert.axis, gathered_bytes(g, expert, narrow_expert)),
+                                 y->expert.axis, LLM_AFTER(after));
 }
 
 /* ---- gradients ---- */
@@ -113,12 +125,13 @@ static uint64_t own_parameters(const llm_sync *y)
            share(g, y->expert.axis, y->expert_parameters);
 }
 
-/* Adam reads and writes two moments and the weights in 4 bytes, reads the gradient and writes the
- * weights that are computed with. */
+/* Adam reads and writes two moments and the weights in 4 bytes (moments also in 2), reads the
+ * gradient and writes the weights that are computed with. */
 static uint64_t update_bytes(const llm_job *g, uint64_t parameters)
 {
     const uint64_t copy = g->opt.dtype == ORR_DTYPE_FP32 || g->is_pure ? 0 : g->weight;
-    return parameters * (6 * (g->is_pure ? g->weight : 4) + g->grad + copy);
+    const uint64_t moment = g->is_pure ? g->weight : g->opt.moments_bf16 ? 2 : 4;
+    return parameters * (4 * moment + 2 * (g->is_pure ? g->weight : 4) + g->grad + copy);
 }
 
 static uint64_t put_norm(llm_sync *y, uint64_t own, llm_deps after)
@@ -129,10 +142,10 @@ static uint64_t put_norm(llm_sync *y, uint64_t own, llm_deps after)
 }
 
 static uint64_t gather_new_weights(
-    llm_sync *y, const char *name, llm_axis axis, uint64_t parameters, uint64_t after)
+    llm_sync *y, const char *name, llm_axis axis, uint64_t bytes, uint64_t after)
 {
     const llm_job *g = y->p->g;
-    uint64_t left = share(g, axis, parameters * g->weight), id = 0;
+    uint64_t left = share(g, axis, bytes), id = 0;
     if (g->layout.degree[axis] == 1)
         return 0;
     while (left) {
@@ -175,9 +188,11 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
     p->barrier[0] = y->updated = at;
     if ((g->opt.zero == 1 || g->opt.zero == 2) && !gathers_ahead(g)) {
         p->barrier[1] =
-            gather_new_weights(y, "weights.gather", y->dense.axis, y->dense_parameters, at);
+            gather_new_weights(y, "weights.gather", y->dense.axis,
+                               gathered_bytes(g, y->dense_parameters, y->narrow_dense), at);
         p->barrier[2] =
-            gather_new_weights(y, "experts.gather", y->expert.axis, y->expert_parameters, at);
+            gather_new_weights(y, "experts.gather", y->expert.axis,
+                               gathered_bytes(g, y->expert_parameters, y->narrow_expert), at);
     }
 }
 
@@ -832,6 +847,9 @@ static void count_parameters(stage_writer *w)
             llm_layer_parameters(w->g, layer, &dense, &expert);
             y->dense_parameters += dense;
             y->expert_parameters += expert;
+            llm_narrow_parameters(w->g, layer, &dense, &expert);
+            y->narrow_dense += dense;
+            y->narrow_expert += expert;
             y->tensors += orr_model_layer_tensors(w->g->m, layer, tensors);
         }
         y->dense_parameters += is_first(w, c) ? llm_embedding_parameters(w->g) : 0;
@@ -841,6 +859,9 @@ static void count_parameters(stage_writer *w)
             llm_mtp_parameters(w->g, &dense, &expert);
             y->dense_parameters += dense;
             y->expert_parameters += expert;
+            llm_mtp_narrow_parameters(w->g, &dense, &expert);
+            y->narrow_dense += dense;
+            y->narrow_expert += expert;
         }
     }
 }
@@ -984,6 +1005,12 @@ static void set_sizes(llm_job *g)
     g->virtual_stages = o->pp * (llm_is_dual(o) ? 1 : o->chunks);
     g->has_dropout = o->has_dropout || g->software->has_dropout;
     g->is_pure = o->no_master || g->software->pure;
+    g->kept = o->fp8_kept                           ? o->fp8_kept
+              : is_narrow && g->software->keeps_fp8 ? ORR_KEPT_INPUTS
+                                                    : ORR_KEPT_NONE;
+    g->weights = o->fp8_weights                        ? o->fp8_weights
+                 : is_narrow && g->software->keeps_fp8 ? ORR_WEIGHTS_BOTH
+                                                       : ORR_WEIGHTS_WIDE;
 }
 
 orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, orr_error *err)

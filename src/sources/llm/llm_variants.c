@@ -52,6 +52,8 @@ static const field fields[] = {
     FIELD(sends_fp8),    FIELD(recompute_parts),
     FIELD(fp8_scaling),  FIELD(sends_weights),
     FIELD(bare_first),   FIELD(bare_last),
+    FIELD(fp8_kept),     FIELD(fp8_weights),
+    FIELD(moments_bf16),
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 

@@ -141,7 +141,7 @@ double orr__software_draw(const orr_software *s, const orr_chip *chip, const orr
     .corrects_blocks = true, .joins_bias = true, .joins_elementwise = true,                    \
     .adds_in_product = true, .overlaps_wgrad = true, .upcasts_logits = true,                   \
     .compiles_gates = true, .copies_heads = true, .shares_first = true, .leaves_scales = true, \
-    .vocab_rows = 128, .gathers_ahead = true
+    .vocab_rows = 128, .gathers_ahead = true, .keeps_fp8 = true
 
 /* Megatron-Core before Transformer Engine had a loss. */
 #define MEGATRON_CORE_2024                                                                     \
@@ -155,6 +155,7 @@ static const orr_software presets[] = {
      MEGATRON_CORE,
      .adds_expert_bias = true,
      .joins_permutation = true,
+     .weighs_early = true,
      .separates_experts = true,
      .host = 0.4,
      .experts_us = 820,
@@ -165,6 +166,7 @@ static const orr_software presets[] = {
      .note = "megatron-core with attention and router of each layer as CUDA graphs",
      MEGATRON_CORE,
      .joins_permutation = true,
+     .weighs_early = true,
      .separates_experts = true,
      .adds_expert_bias = true,
      .host = 0.4,
@@ -176,6 +178,7 @@ static const orr_software presets[] = {
      .note = "megatron-core with the router of each layer as a CUDA graph, attention eager",
      MEGATRON_CORE,
      .joins_permutation = true,
+     .weighs_early = true,
      .separates_experts = true,
      .adds_expert_bias = true,
      .host = 0.4,
@@ -188,6 +191,7 @@ static const orr_software presets[] = {
              "casts of experts fused into their GEMMs",
      MEGATRON_CORE,
      .joins_permutation = true,
+     .weighs_early = true,
      .joins_experts = true,
      .stashes_experts = true},
     {.name = "megatron-core-graph-2026-06",
@@ -195,6 +199,7 @@ static const orr_software presets[] = {
          "megatron-core-graph with cudnn-frontend 1.24, slow where experts have a bias (its issue 256)",
      MEGATRON_CORE,
      .joins_permutation = true,
+     .weighs_early = true,
      .joins_experts = true,
      .expert_bias_slowdown = 9.8,
      .stashes_experts = true},
