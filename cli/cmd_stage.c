@@ -100,6 +100,10 @@ static const cli_option options[] = {
     {"recompute-parts", 0, "LIST",
      "recompute these parts of a layer: norm, attention, mla-up, activation, ffn, experts, shared"},
     COUNT("recompute-layers", NULL, "full: this many layers, evenly spread (default: all)"),
+    COUNT("offload-layers",
+          NULL,
+          "copy what the first N layers of each model chunk keep to the host, and back"),
+    {"offload-percent", 0, "N", "--offload-layers: this share of it", CLI_COUNT, 1, 100, "100"},
     {"bucket", 0, "BYTES", "gradient bucket size", .fallback = "40MB"},
     COUNT("prefetch", "1", "ZeRO 3: layers to gather ahead"),
     {"no-overlap", 0, NULL, "reduce gradients after the last backward pass"},
@@ -261,6 +265,8 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .forward_only = cli_flag(c, "forward"),
         .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
         .recompute_layers = given(c, "recompute-layers"),
+        .offload_layers = given(c, "offload-layers"),
+        .offload_percent = (uint32_t)given(c, "offload-percent"),
         .steps = (uint32_t)given(c, "steps"),
     };
     orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);

@@ -95,14 +95,15 @@ void work_remote_access(run_npu *n, uint64_t size, uint32_t place)
         run_fail_text(s, n, place,
                       s->opt.memory
                           ? "remote memory access, but the memory file says NO_MEMORY_EXPANSION"
-                          : "remote memory access, but there is no memory file (--memory)");
+                          : "remote memory access, but there is no memory file (--memory), and no "
+                            "machine with host_bandwidth");
         return;
     }
-    if (c->bandwidth == 0) {
+    if (!(c->bandwidth > 0)) {
         run_fail_text(s, n, place, "remote memory access, but remote-mem-bw is missing or 0");
         return;
     }
-    const double speed = (double)c->bandwidth * n->speed->memory;
+    const double speed = c->bandwidth * (c->is_host ? 1 : n->speed->memory);
     const access a = {n, c->latency + orr_ticks((double)size / speed), place, NULL};
     if (c->type == CFG_MEM_PER_NPU) {
         run_npu_timer(n, a.duration, work_node_done, n, place);

@@ -136,6 +136,7 @@ static orr_code create(orr_run *r, orr_error *err)
         .packet_keys = c->packet_keys,
         .logical = c->logical,
         .memory = c->memory,
+        .host_GBps = r->machine.size ? r->machine.host_GBps : 0,
         .groups = c->groups,
         .plans = c->plans,
         .ranks_file = c->ranks_file,

@@ -728,6 +728,11 @@ static orr_code set_up(orr_sim *s, orr_error *err)
         return code;
     if (s->opt.memory && (code = cfg_read_memory(s->opt.memory, &s->key_notes, &s->memory, err)))
         return code;
+    if (!s->opt.memory && s->opt.host_GBps > 0)
+        s->memory = (cfg_memory){.type = CFG_MEM_PER_NPU,
+                                 .npus_per_node = 1,
+                                 .bandwidth = s->opt.host_GBps,
+                                 .is_host = true};
     if ((code = cfg_read_system(&s->opt, s->arena, &s->key_notes, &s->system, err)))
         return code;
     if ((code = check_system(s, err)) || (code = sys_plans_read(s, err)) ||

@@ -62,7 +62,8 @@ typedef struct orr_sim_options {
     const char *packet; /* config.txt for the model packet, if network is a topology; NULL: none */
     const char *packet_keys; /* more keys and values of config.txt, which override it; NULL: none */
     const char *logical;    /* JSON: the dimensions of the ranks, for the model packet; NULL: one */
-    const char *memory;     /* JSON; NULL: no remote memory */
+    const char *memory;     /* JSON; NULL: no remote memory, or the host's: */
+    double host_GBps;       /* of each rank, both ways; 0: none */
     const char *groups;     /* JSON; NULL: none */
     const char *plans;      /* of collectives, comma-separated paths (MSCCL, MSCCL++); NULL: none */
     const char *ranks_file; /* YAML: heterogeneous ranks, slow or failed links; NULL: none */

@@ -723,6 +723,56 @@ TEST(test_llm__moments_may_be_in_16_bits)
     CHECK_EQ_U(memory_of(&m, opt, 0).optimizer, 8 * wide.parameters);
 }
 
+static uint64_t count_type(const orr_set *s, uint32_t class_index, uint32_t type, uint64_t *bytes)
+{
+    const orr_columns *c = orr_trace_columns(orr_set_trace(s, class_index));
+    uint64_t n = 0;
+    *bytes = 0;
+    for (uint32_t i = 0; i < c->count; i++)
+        if (c->type[i] == type) {
+            n++;
+            *bytes += (uint64_t)c->tensor_size[i];
+        }
+    return n;
+}
+
+/* Four of twelve layers, two micro-batches: each goes to the host and comes back.  Away is what they
+ * keep, but for room of two while it is copied. */
+TEST(test_llm__activations_go_to_the_host_and_come_back)
+{
+    const orr_model m = model_named("gpt2");
+    orr_llm_options opt = {.seq = 1024, .batch = 2};
+    const orr_llm_memory all = memory_of(&m, opt, 0);
+    uint64_t out, back;
+    opt.recompute = ORR_RECOMPUTE_FULL; /* a layer keeps its input: 1,024 x 768 in 2 bytes */
+    const orr_llm_memory inputs = memory_of(&m, opt, 0);
+    opt.recompute = ORR_RECOMPUTE_NONE;
+    const uint64_t layer = (all.activations - inputs.activations) / 12 + 1024 * 768 * 2;
+    opt.offload_layers = 4;
+    CHECK_EQ_U(all.activations - memory_of(&m, opt, 0).activations, 4 * layer);
+    CHECK_EQ_U(memory_of(&m, opt, 0).working - all.working, 2 * layer);
+    orr_set *s = make(&m, &opt);
+    CHECK_EQ_U(count_type(s, 0, ORR_NODE_MEM_STORE, &out), 4 * 2);
+    CHECK_EQ_U(count_type(s, 0, ORR_NODE_MEM_LOAD, &back), 4 * 2);
+    CHECK_EQ_U(out, 4 * 2 * layer);
+    CHECK_EQ_U(back, out);
+    orr_set_close(s);
+    opt.offload_percent = 25;
+    CHECK_EQ_U(all.activations - memory_of(&m, opt, 0).activations, 4 * layer / 4);
+    /* Two chunks of three layers on two ranks. */
+    opt = (orr_llm_options){.pp = 2,
+                            .pipeline = ORR_PIPELINE_INTERLEAVED,
+                            .seq = 1024,
+                            .batch = 4,
+                            .offload_layers = 2};
+    s = make(&m, &opt);
+    for (uint32_t k = 0; k < 2; k++) {
+        CHECK_EQ_U(count_type(s, k, ORR_NODE_MEM_STORE, &out), 2 * 2 * 4);
+        CHECK_EQ_U(count_type(s, k, ORR_NODE_MEM_LOAD, &back), 2 * 2 * 4);
+    }
+    orr_set_close(s);
+}
+
 /* 8 experts of 256 on 8 ranks of one node: 8 (1 - (7/8)^8) = 5.25 ranks have one of them; on 32
  * ranks of 4 nodes, 4 (1 - (3/4)^8) = 3.6 nodes. */
 TEST(test_llm__tokens_may_travel_once)
@@ -1039,6 +1089,7 @@ int main(void)
         RUN(test_llm__inputs_of_fp8_products_are_kept_in_8_bits),
         RUN(test_llm__weights_have_copies_in_8_bits_or_are_in_8_bits),
         RUN(test_llm__moments_may_be_in_16_bits),
+        RUN(test_llm__activations_go_to_the_host_and_come_back),
         RUN(test_llm__tokens_may_travel_once),
         RUN(test_llm__groups_limit_where_tokens_go),
         RUN(test_llm__tokens_may_travel_in_fp8),

@@ -178,6 +178,10 @@ typedef struct orr_llm_options {
     bool no_overlap;             /* gradients are reduced after the last backward pass */
     bool no_clipping;            /* no norm of all gradients before the update */
     orr_recompute recompute;
+    /* Copies what so many layers of each model chunk, its first ones, keep for the backward pass to
+     * the host, this share of it in percent (0: all), and back before their backward pass. */
+    uint64_t offload_layers;
+    uint32_t offload_percent;
     uint64_t recompute_layers;    /* full: this many layers, evenly spread; 0: all */
     uint32_t recompute_parts;     /* ORR_RECOMPUTE_PARTS: sum of orr_layer_part bits */
     const orr_software *software; /* what launches the kernels; NULL: orr_software_at(0) */

@@ -68,7 +68,9 @@ typedef enum cfg_memory_type {
 } cfg_memory_type;
 typedef struct cfg_memory {
     cfg_memory_type type;
-    uint64_t latency, bandwidth, npus_per_node;
+    uint64_t latency, npus_per_node;
+    double bandwidth; /* GB/s; in a file a whole number */
+    bool is_host;     /* the host's, over the link of a machine */
 } cfg_memory;
 
 typedef struct cfg_group {

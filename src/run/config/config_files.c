@@ -409,6 +409,7 @@ static orr_code take_memory(orr_json_value root, cfg_memory *out, orr_error *err
         return orr_fail(err, ORR_EINPUT, &top, "the key \"memory-type\" is missing or not a text");
     orr_code code = orr_json_get_str(v, &s, err);
     bool is_known = false;
+    uint64_t bandwidth = 0;
     for (unsigned i = 0; i < 4 && !code; i++)
         if (strlen(names[i]) == s.len && memcmp(names[i], s.ptr, s.len) == 0) {
             out->type = (cfg_memory_type)i;
@@ -421,7 +422,8 @@ static orr_code take_memory(orr_json_value root, cfg_memory *out, orr_error *err
     if (!code)
         code = take_unsigned(root, "remote-mem-latency", &out->latency, err);
     if (!code)
-        code = take_unsigned(root, "remote-mem-bw", &out->bandwidth, err);
+        code = take_unsigned(root, "remote-mem-bw", &bandwidth, err);
+    out->bandwidth = (double)bandwidth;
     if (!code)
         code = take_unsigned(root, "num-npus-per-node", &out->npus_per_node, err);
     if (!code && out->npus_per_node == 0)

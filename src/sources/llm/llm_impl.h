@@ -118,6 +118,7 @@ orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, or
 orr_code llm_check_stages(const orr_model *m, const orr_llm_options *o, orr_error *err);
 const char *llm_layout_text(const orr_stage_layout *l); /* without spaces */
 uint64_t llm_layout_stages(const orr_stage_layout *l);
+orr_code llm_check_offload(const orr_model *m, const orr_llm_options *o, orr_error *err);
 /* Layers [first, end) of a virtual stage; the first stages have one more if it is uneven. */
 void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end);
 
@@ -133,7 +134,9 @@ typedef enum llm_stream {
     LLM_ON_CP,
     LLM_ON_EP,
     LLM_ON_KV, /* caches that move to other ranks */
-    LLM_ON_EP_BESIDE = ORR__STREAM_BESIDE
+    LLM_ON_EP_BESIDE = ORR__STREAM_BESIDE,
+    LLM_ON_STORE, /* copies to the host, and back: both ways at once */
+    LLM_ON_LOAD
 } llm_stream;
 
 typedef struct llm_network llm_network; /* serve_impl.h */
@@ -171,7 +174,7 @@ typedef struct llm_meter {
     orr_kernel_type type;
 } llm_meter;
 
-enum { LLM_BARRIERS = 8, LLM_PREFIX_MOST = 80 };
+enum { LLM_BARRIERS = 9, LLM_PREFIX_MOST = 80 };
 
 typedef struct llm_pen {
     const llm_job *g;
@@ -224,6 +227,8 @@ uint64_t llm_put_collect(llm_pen *p,
                          llm_deps after);
 uint64_t llm_put_send(
     llm_pen *p, const char *name, uint64_t bytes, uint64_t tag, llm_peer to, llm_deps after);
+/* A copy to the host's memory, or from it. */
+uint64_t llm_put_copy(llm_pen *p, const char *name, bool is_store, uint64_t bytes, llm_deps after);
 /* A delay on the host after `after`. */
 uint64_t llm_put_wait(llm_pen *p, const char *name, uint64_t duration_us, llm_deps after);
 uint64_t llm_put_receive(
@@ -334,6 +339,8 @@ enum { LLM_RING_TAGS = 8 };
 
 /* Of a tensor, on one rank. */
 uint64_t llm_tensor_share(const llm_job *g, const orr_model_tensor *t);
+/* What a layer keeps for its backward pass is copied to the host: so much of it. */
+uint64_t llm_offloaded_bytes(const llm_job *g, uint32_t stage, uint64_t layer);
 /* Bytes of numbers in the type of products, with their scales. */
 uint64_t llm_narrow_bytes(const llm_job *g, uint64_t numbers);
 /* Parameters of a layer on one rank, those of experts apart. */

@@ -218,6 +218,15 @@ static uint64_t layer_bytes(const llm_job *g, uint64_t layer)
     return full_layer_bytes(g, layer);
 }
 
+uint64_t llm_offloaded_bytes(const llm_job *g, uint32_t stage, uint64_t layer)
+{
+    uint64_t first, end;
+    llm_stage_layers(g, stage, &first, &end);
+    if (layer >= end || layer - first >= g->opt.offload_layers)
+        return 0;
+    return layer_bytes(g, layer) * g->opt.offload_percent / 100;
+}
+
 /* The last norm's input, the head's, and the logits, of which the loss keeps exponentials. */
 static uint64_t head_bytes(const llm_job *g)
 {
@@ -234,6 +243,7 @@ typedef struct share {
     uint64_t largest;                     /* bytes of the largest layer's weights */
     uint64_t working; /* of the largest layer, while it is recomputed; of the logits */
     uint64_t again;   /* of the layer alone */
+    uint64_t copied;  /* two of the largest that go to the host, or come back */
     uint64_t chunk_bytes[LLM_CHUNKS_MOST]; /* activations of a micro-batch, by chunk */
 } share;
 
@@ -290,6 +300,11 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
         const uint64_t narrow = x->narrow_dense + x->narrow_expert;
         s->largest = max_u64(s->largest, weight_bytes(g, x->dense + x->expert, narrow, 3));
         bytes += x->kept;
+        if (layer - first < g->opt.offload_layers) {
+            const uint64_t away = x->kept * g->opt.offload_percent / 100;
+            bytes -= away;
+            s->copied = max_u64(s->copied, away * (g->opt.offload_layers > 1 ? 2 : 1));
+        }
         s->again = max_u64(s->again, x->full);
     }
     s->working = max_u64(s->working, s->again);
@@ -477,7 +492,7 @@ static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm
                             .grads = of_parameters(s, g->grad, shards_grads(g, zero)),
                             .optimizer = of_parameters(s, moments + master, zero >= 1),
                             .activations = peak->bytes,
-                            .working = s->working,
+                            .working = s->working + s->copied,
                             .micro_batches_kept = peak->kept};
     if (zero >= 3 && g->layout.degree[LLM_AXIS_DATA] > 1)
         out->weights += s->largest * (g->opt.prefetch + 1);

@@ -334,6 +334,8 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u32(&o->expert_tp, o->tp);
     default_u32(&o->node_ranks, 8);
     default_u32(&o->expert_load, 100);
+    if (o->offload_layers)
+        default_u32(&o->offload_percent, 100);
     default_u32(&o->steps, 1);
     default_u32(&o->prefetch, 1);
     default_u64(&o->micro_batch, 1);
@@ -618,6 +620,31 @@ static void check_pipeline(checker *c)
         c->code = llm_check_order(o, batches, c->err);
 }
 
+/* Schedules that cut backward passes need activations once more for the weights, later. */
+static void check_offload(checker *c)
+{
+    const orr_llm_options *o = c->o;
+    if (c->code || (!o->offload_layers && !o->offload_percent))
+        return;
+    if (!o->offload_layers)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "a share of what layers keep is to be offloaded, but of no layer");
+    else if (o->offload_percent > 100)
+        c->code =
+            orr_fail(c->err, ORR_EUSAGE, NULL, "offload of %u %%: at most 100", o->offload_percent);
+    else if (o->forward_only)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "the forward pass alone keeps nothing that could be offloaded");
+    else if (o->pipeline != ORR_PIPELINE_1F1B && o->pipeline != ORR_PIPELINE_GPIPE &&
+             o->pipeline != ORR_PIPELINE_INTERLEAVED)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "offload requires 1f1b, gpipe or interleaved: %s may compute gradients "
+                           "of weights apart, for which activations would have to come back twice",
+                           orr_pipeline_name(o->pipeline));
+    else
+        c->code = llm_check_offload(c->m, o, c->err);
+}
+
 /* All products of sizes below fit into 64 bits if this one does. */
 static void check_work(checker *c)
 {
@@ -647,6 +674,7 @@ orr_code orr_llm_complete(const orr_model *m, orr_llm_options *opt, orr_error *e
     check_types(&c);
     check_tokens(&c);
     check_pipeline(&c);
+    check_offload(&c);
     check_work(&c);
     return c.code;
 }

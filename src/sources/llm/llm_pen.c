@@ -274,6 +274,15 @@ uint64_t llm_put_wait(llm_pen *p, const char *name, uint64_t duration_us, llm_de
     return end(p, LLM_ON_COMPUTE, true);
 }
 
+uint64_t llm_put_copy(llm_pen *p, const char *name, bool is_store, uint64_t bytes, llm_deps after)
+{
+    const llm_stream stream = is_store ? LLM_ON_STORE : LLM_ON_LOAD;
+    orr__builder *b = begin(p, is_store ? ORR_NODE_MEM_STORE : ORR_NODE_MEM_LOAD, name, after);
+    orr__put_uint(b, ORR__ATTR_TENSOR_SIZE, bytes);
+    add_ctrl(b, orr__build_in_stream(b, stream));
+    return end(p, stream, false);
+}
+
 /* ---- communication ---- */
 
 static llm_stream stream_of_axis(llm_axis axis)

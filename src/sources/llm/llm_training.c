@@ -411,6 +411,7 @@ typedef struct stage_writer {
     /* By chunk and micro-batch: where the next chunk continues if it is on the same rank, and what
      * the weight gradients of a split backward pass wait for. */
     uint64_t *forward_end, *backward_end;
+    uint64_t *stored; /* by offloaded layer and micro-batch: the copy to the host; or NULL */
     uint64_t last_grads[LLM_CHUNKS_MOST]; /* by chunk: the micro-batch that completes them */
 } stage_writer;
 
@@ -520,6 +521,70 @@ static bool walk_open(walk *k)
     return k->gathered != NULL;
 }
 
+/* ---- activations on the host ----
+ *
+ * As Transformer Engine's offload (AsyncDoubleBufferGroupOffloadHandler): the copies of N of L
+ * layers are spread over all of them.  Layer i is to be gone when layer w(i) is done, and comes
+ * back from where that one is computed backward. */
+
+static uint64_t offload_count(const walk *k)
+{
+    const uint64_t some = k->w->stored ? k->w->g->opt.offload_layers : 0;
+    return some < count_of(k) ? some : count_of(k);
+}
+
+/* w(i) */
+static uint64_t window_end(const walk *k, uint64_t i)
+{
+    const uint64_t all = count_of(k), some = offload_count(k), more = all % some;
+    if (some == all) /* at least under the next layer, which the last one does not have */
+        return i + 1 < all ? i + 1 : i;
+    return all / some * (i + 1) - 1 + (i < more ? i + 1 : more);
+}
+
+/* The last copy of the i-th layer: to the host, then back. */
+static uint64_t *copy_of(const walk *k, uint64_t i)
+{
+    const stage_writer *w = k->w;
+    return &w->stored[(k->task->chunk * w->g->opt.offload_layers + i) * w->g->micro_batches +
+                      k->task->micro_batch];
+}
+
+static void copy_layer(const walk *k, uint64_t i, bool is_store, llm_deps after)
+{
+    const stage_writer *w = k->w;
+    const uint64_t layer = k->layers.first + i;
+    const uint64_t bytes = llm_offloaded_bytes(w->g, stage_of(w, k->task->chunk), layer);
+    name_layer(w->p, k->task, layer);
+    *copy_of(k, i) = llm_put_copy(w->p, is_store ? "offload" : "fetch", is_store, bytes, after);
+}
+
+/* Before the i-th layer of a forward pass. */
+static void wait_for_store(const walk *k, uint64_t i)
+{
+    for (uint64_t gone = 0; gone < offload_count(k); gone++)
+        if (window_end(k, gone) + 1 == i)
+            k->w->p->barrier[3] = *copy_of(k, gone);
+}
+
+/* After it, whose result is `at`. */
+static void store_layer(const walk *k, uint64_t i, uint64_t at)
+{
+    if (i < offload_count(k))
+        copy_layer(k, i, true, LLM_AFTER(at));
+}
+
+/* Before the i-th layer of a backward pass, whose gradient is `at`. */
+static void fetch_layers(const walk *k, uint64_t i, uint64_t at)
+{
+    const uint64_t here = layer_at(k, i) - k->layers.first;
+    for (uint64_t back = offload_count(k); back-- > 0;)
+        if (window_end(k, back) == here)
+            copy_layer(k, back, false, LLM_AFTER(*copy_of(k, back), at));
+    if (here < offload_count(k))
+        k->w->p->barrier[7] = *copy_of(k, here);
+}
+
 /* Delayed scaling of Transformer Engine: behind the layers of a pass the largest numbers of what
  * went into its products (two a product), or of the gradients that came (one), are reduced over
  * ranks, and what follows on the device waits (FP8GlobalStateManager.reduce_and_update_fp8_tensors;
@@ -546,8 +611,10 @@ static uint64_t walk_forward_from(walk *k, uint64_t i, uint64_t input)
     for (; i < count_of(k); i++) {
         const uint64_t layer = layer_at(k, i);
         ask_for_weights(k, i, at);
+        wait_for_store(k, i);
         name_layer(w->p, k->task, layer);
         at = llm_layer_forward(w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), at);
+        store_layer(k, i, at);
     }
     name_end(w->p, k->task);
     return agree_on_scales(k, LLM_AFTER(at));
@@ -596,8 +663,10 @@ static uint64_t walk_backward_from(walk *k, uint64_t i, int parts, uint64_t outp
     for (; i < count_of(k); i++) {
         const uint64_t layer = layer_at(k, i);
         llm_grads grads = {0};
-        if (parts & LLM_INPUT_GRADS)
+        if (parts & LLM_INPUT_GRADS) {
             ask_for_weights(k, i, at);
+            fetch_layers(k, i, at);
+        }
         name_layer(w->p, k->task, layer);
         const uint64_t input_grad = llm_layer_backward(
             w->p, layer, layer_tag(w->g, k->task->micro_batch, layer), parts, at, &grads);
@@ -615,15 +684,20 @@ static uint64_t walk_backward(walk *k, int parts, uint64_t output_grad)
 /* What one of two passes in turns does next; before: what both wait for. */
 static void open_turn(walk *k, uint64_t i, uint64_t before, llm_side *t)
 {
+    static const size_t own[] = {3, 4, 5, 7};
     llm_pen *p = k->w->p;
     t->layer = layer_at(k, i);
     t->tag = layer_tag(k->w->g, k->task->micro_batch, t->layer);
     memset(t->barrier, 0, sizeof t->barrier);
     t->barrier[0] = before;
     ask_for_weights(k, i, t->at);
-    for (size_t b = 4; b < 6; b++) {
-        t->barrier[b] = p->barrier[b];
-        p->barrier[b] = 0;
+    if (k->task->kind == LLM_FORWARD)
+        wait_for_store(k, i);
+    else
+        fetch_layers(k, i, t->at);
+    for (size_t b = 0; b < sizeof own / sizeof *own; b++) {
+        t->barrier[own[b]] = p->barrier[own[b]];
+        p->barrier[own[b]] = 0;
     }
     name_layer(p, k->task, t->layer);
     memcpy(t->prefix, p->prefix, sizeof t->prefix);
@@ -793,6 +867,7 @@ static void write_pair(walk *forth, walk *back)
         open_turn(back, i, i ? 0 : before, &b);
         open_turn(forth, i, i ? 0 : before, &f);
         llm_layer_turns(p, &f, &b, parts, &grads);
+        store_layer(forth, i, f.at);
         note_grads(back, b.layer, parts, &grads);
     }
     p->is_beside = false;
@@ -949,9 +1024,11 @@ static orr_code add_stage(const llm_job *g, uint32_t rank, orr_set *s, orr_error
     w.loss = orr_alloc((size_t)g->micro_batches, sizeof *w.loss);
     w.forward_end = orr_alloc((size_t)g->micro_batches * g->opt.chunks, sizeof *w.forward_end);
     w.backward_end = orr_alloc((size_t)g->micro_batches * g->opt.chunks, sizeof *w.backward_end);
+    const size_t offloads = (size_t)(g->opt.chunks * g->opt.offload_layers * g->micro_batches);
+    w.stored = offloads ? orr_alloc(offloads, sizeof *w.stored) : NULL;
     llm_pen_open(&pen, g, err);
     llm_sync_open(&w.sync, &pen);
-    if (!tasks || !w.loss || !w.forward_end || !w.backward_end)
+    if (!tasks || !w.loss || !w.forward_end || !w.backward_end || (offloads && !w.stored))
         pen.b.code = orr_no_memory(err);
     if (!pen.b.code)
         pen.b.code = measure_memory(&w, tasks, count, err);
@@ -968,6 +1045,7 @@ static orr_code add_stage(const llm_job *g, uint32_t rank, orr_set *s, orr_error
     orr_free(w.held);
     orr_free(w.forward_end);
     orr_free(w.backward_end);
+    orr_free(w.stored);
     return code;
 }
 

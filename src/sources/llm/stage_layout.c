@@ -325,3 +325,20 @@ void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_
     *first = stage * each + (stage < more ? stage : more);
     *end = *first + each + (stage < more);
 }
+
+/* No stage has as many layers: a typo, or another layout was meant. */
+orr_code llm_check_offload(const orr_model *m, const orr_llm_options *o, orr_error *err)
+{
+    const llm_job g = {
+        .m = m, .opt = *o, .virtual_stages = o->pp * (llm_is_dual(o) ? 1 : o->chunks)};
+    uint64_t first, end, most = 0;
+    for (uint32_t stage = 0; stage < g.virtual_stages; stage++) {
+        llm_stage_layers(&g, stage, &first, &end);
+        most = end - first > most ? end - first : most;
+    }
+    if (o->offload_layers <= most)
+        return ORR_OK;
+    return orr_fail(err, ORR_EUSAGE, NULL,
+                    "offload of %" PRIu64 " layers: a stage has %" PRIu64 " at most",
+                    o->offload_layers, most);
+}
