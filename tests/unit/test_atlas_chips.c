@@ -193,6 +193,47 @@ TEST(test_atlas_chips__times_grow_with_sizes)
     }
 }
 
+static double h200_us(const char *text)
+{
+    const orr_kernel k = kernel(text);
+    orr_kernel_time t;
+    CHECK(orr_chip_time(orr_chip_find("h200"), &k, &t));
+    return t.us;
+}
+
+/* A block has 4 x 32 threads for 128 columns.  Of 1,000 rows a thread adds 250, and 48 blocks are
+ * all there are; of 1,024 it would add 256, so that 44 blocks share them.  Measured in steps: 784 x
+ * 6144 21.4 and 21.9 us, 1568 x 3072, which has as many bytes, 12.7 us. */
+TEST(test_atlas_chips__sums_of_columns_are_shared_from_1024_rows_on)
+{
+    CHECK(h200_us("reduce bf16 m=784 n=6144 rows cold") >
+          1.3 * h200_us("reduce bf16 m=1568 n=3072 rows cold"));
+    CHECK(h200_us("reduce bf16 m=1000 n=6144 rows") > h200_us("reduce bf16 m=1100 n=6144 rows"));
+}
+
+/* Two words get 16 of every 32 rows each, one after the other (measured: 190 us; 76 us for as many
+ * rows of 30,000 words).  Zeros of a table cost at least their bytes: 96,256 more words of 4,096 are
+ * 789 MB, 164 us at 4.8 TB/s. */
+TEST(test_atlas_chips__gradients_of_tables_know_their_words)
+{
+    CHECK(h200_us("embedding bf16 m=3072 n=128 k=2 backward") >
+          1.5 * h200_us("embedding bf16 m=3072 n=128 k=30000 backward"));
+    CHECK(h200_us("embedding bf16 m=64 n=4096 k=128256 backward") >
+          h200_us("embedding bf16 m=64 n=4096 k=32000 backward") + 164);
+    /* Drawn again, a word is in the cache. */
+    CHECK(h200_us("embedding bf16 m=16384 n=1024 k=512") <
+          0.8 * h200_us("embedding bf16 m=16384 n=1024 k=128256"));
+}
+
+/* 9.4 MB take at least 1.97 us at 4.8 TB/s; measured in steps: 4.0 us of weights, 3.5 us else. */
+TEST(test_atlas_chips__casts_of_parameters_read_memory)
+{
+    const char *const warm = "copy bf16 read=6291456 write=3145728 cast";
+    const char *const cold = "copy bf16 read=6291456 write=3145728 cold cast";
+    CHECK(h200_us(cold) > 1.1 * h200_us(warm));
+    CHECK(h200_us(cold) >= 9437184 / 4.8e6);
+}
+
 TEST(test_atlas_chips__refuse_what_they_cannot_do)
 {
     orr_kernel k = kernel("gemm nvfp4 m=128 n=128 k=128");
@@ -251,6 +292,9 @@ int main(void)
         RUN(test_atlas_chips__served_decoding_is_as_profiled),
         RUN(test_atlas_chips__no_kernel_beats_the_peaks),
         RUN(test_atlas_chips__times_grow_with_sizes),
+        RUN(test_atlas_chips__sums_of_columns_are_shared_from_1024_rows_on),
+        RUN(test_atlas_chips__gradients_of_tables_know_their_words),
+        RUN(test_atlas_chips__casts_of_parameters_read_memory),
         RUN(test_atlas_chips__refuse_what_they_cannot_do),
         RUN(test_atlas_chips__pieces_take_longer),
         RUN(test_atlas_chips__counts_multiply),

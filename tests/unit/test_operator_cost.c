@@ -41,7 +41,8 @@ static const char *read_tensor(const char *s, sketch *k, uint32_t at)
         t->stride = k->dims[at][1];
     }
     t->is_written = *s == '!';
-    return t->is_written ? s + 1 : s;
+    t->is_parameter = *s == '^';
+    return t->is_written || t->is_parameter ? s + 1 : s;
 }
 
 static void read_call(sketch *k, const char *name, const char *s)
@@ -722,16 +723,24 @@ TEST(test_operator_cost__kernels_of_passes_know_the_order_of_operands)
                   "elementwise bf16 read=8192 write=4096 dims=2 strided");
     check_kernels("aten.add.Tensor", "64x32:4 64x32:2 > 64x32:4",
                   "elementwise fp32 read=12288 write=8192 dims=1 strided cast");
-    check_kernels("aten.sum.dim_IntList", "64x32:2 > 1x32:2", "reduce bf16 m=64 n=32 rows");
-    check_kernels("aten.sum.dim_IntList", "64x32:2 > 64x1:2", "reduce bf16 m=64 n=32 columns");
+    check_kernels("aten.sum.dim_IntList", "64x32:2 > 1x32:2", "reduce bf16 m=64 n=32 rows cold");
+    check_kernels("aten.sum.dim_IntList", "64x32:2 > 64x1:2", "reduce bf16 m=64 n=32 columns cold");
     check_kernels("aten.cumsum.default", "4096x8:4 > 4096x8:8", "scan fp64 m=4096 n=8 columns");
     /* Channels that lie beside each other stay: pixels are added. */
     check_kernels("aten.sum.dim_IntList", "4x96x8x8:4@6144x1x768x96 > 1x96x1x1:4",
-                  "reduce fp32 m=256 n=96 rows");
+                  "reduce fp32 m=256 n=96 rows cold");
     check_kernels("aten._to_copy.default", "64x32:2 > 64x32:4",
                   "copy fp32 read=4096 write=8192 dims=1 strided cast");
     check_kernels("aten._to_copy.default", "64x32:4 > 64x32:2",
                   "copy bf16 read=8192 write=4096 cast");
+    /* Parameters have left the cache by the time a layer needs them; what is 32 bits long may not. */
+    check_kernels("aten._to_copy.default", "64x32:4^ > 64x32:2",
+                  "copy bf16 read=8192 write=4096 cold cast");
+    check_kernels("aten._to_copy.default", "64x32:2^ > 64x32:4",
+                  "copy fp32 read=4096 write=8192 dims=1 strided cast");
+    /* The zeros of the table belong to the kernel. */
+    check_kernels("aten.embedding_dense_backward.default", "4x8x768:2 4x8:8 > 50304x768:2",
+                  "embedding bf16 m=32 n=768 k=50304 backward");
     /* A layer norm under autocast, captured on a CPU: 32 bits on a GPU. */
     check_kernels("aten.native_layer_norm.default", "64x32:2 32:4 32:4 > 64x32:2 64x1:4 64x1:4",
                   "copy fp32 read=4096 write=8192 dims=1 strided cast; norm fp32 m=64 n=32 layer; "

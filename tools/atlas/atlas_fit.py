@@ -23,9 +23,10 @@ import atlas_rows
 from atlas_model import (ATTENTION_HIGH, ATTENTION_LOW, ATTENTION_START, CHIPS, CONV_HIGH, CONV_LOW, CONV_START, DECODE_HIGH, DECODE_LOW,
                          DECODE_START, EXPERTS_HIGH, EXPERTS_LOW, EXPERTS_START, GEMM_HIGH, GEMM_LOW, GEMM_START, MEMORY_HIGH, MEMORY_LOW,
                          MEMORY_START, OPTIMIZER_HIGH, OPTIMIZER_LOW, OPTIMIZER_START, OWN_ATTENTION_HIGH, OWN_ATTENTION_LOW,
-                         OWN_ATTENTION_START, OWN_HIGH, OWN_LOW, OWN_START, PASS_HIGH, PASS_LOW, PASS_START, TYPES, attention_base, conv_base,
+                         OWN_ATTENTION_START, OWN_HIGH, OWN_LOW, OWN_START, PASS_HIGH, PASS_LOW, PASS_START, ROW_SUM_HIGH, ROW_SUM_LOW, ROW_SUM_START, SCATTER_HIGH, SCATTER_LOW, SCATTER_START,
+                         SOFTMAX_HIGH, SOFTMAX_LOW, SOFTMAX_START, SUM_HIGH, SUM_LOW, SUM_START, TYPES, attention_base, conv_base,
                          decode_base, errors, experts_base, fill_holes, fit_constants, gemm_base, interpolate, memory_base, optimizer_base,
-                         own_attention_base, own_gemm_base, pass_base, smooth_grid)
+                         own_attention_base, own_gemm_base, pass_base, row_sum_base, scatter_base, smooth_grid, softmax_base, sum_base)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CHIP_NUMBER = {name: i for i, name in enumerate(["h200", "h100", "a100", "b200", "gb200", "b300", "gb300", "l40s", "rtx-pro-6000", "b60"])}
@@ -407,14 +408,19 @@ def fit_scattered_on(table, key, what, sizes, log_prior, rows):
                          families, np.ones(len(rows)), COARSE, 1.0, fitted=[])
 
 
-def fit_memory(table):
+# Rows whose kernels are modelled: start, least and most of their constants.
+OWN_FORM = {"sum of rows": (ROW_SUM_START, ROW_SUM_LOW, ROW_SUM_HIGH), "sum of columns": (SUM_START, SUM_LOW, SUM_HIGH), "embedding backward": (SCATTER_START, SCATTER_LOW, SCATTER_HIGH),
+            "softmax": (SOFTMAX_START, SOFTMAX_LOW, SOFTMAX_HIGH), "softmax odd": (SOFTMAX_START, SOFTMAX_LOW, SOFTMAX_HIGH)}
+
+
+def fit_memory(table, only=None):
     units, _, rate, cache = CHIPS["h200"]
     rows = atlas_memory.rows()
     by_class = {}
     for r in rows:
         by_class.setdefault((r["group"], r["variant"], r["name"], r["type"]), []).append(r)
     for (group, variant, name, kind), some in sorted(by_class.items()):
-        if len(some) < 3:
+        if len(some) < 3 or only and not only(name, kind):
             continue
         for cold in (False, True):
             log_time = np.log([r["cold" if cold else "warm"] for r in some])
@@ -439,19 +445,28 @@ def fit_memory(table):
                 axes = [axis_over(points[:, 0]), axis_over(points[:, 1], 0.5)]
 
             optimizer = not by_rows and variant in (24, 25, 26)
+            words = np.array([r.get("words", 0.0) for r in some])
             layout = [] if by_rows else [np.array([r[key] for r in some]) for key in ("dims", "turned", "cast")]
 
             def function(p, i):
                 if optimizer:
                     return optimizer_base(total[i], m[i], n[i], rate * 1e3, p)
+                if by_rows and name == "sum of columns":
+                    return sum_base(total[i], m[i], n[i], units, rate * 1e3, cache * 1e6, p)
+                if by_rows and name == "sum of rows":
+                    return row_sum_base(total[i], m[i], n[i], units, rate * 1e3, cache * 1e6, p)
+                if by_rows and name == "embedding backward":
+                    return scatter_base(m[i], n[i], words[i], ~step[i], atlas_memory.SIZE[kind], units, rate * 1e3, cache * 1e6, p)
+                if by_rows and name in ("softmax", "softmax odd"):
+                    return softmax_base(total[i], m[i], n[i], units, rate * 1e3, cache * 1e6, p)
                 if by_rows:
                     return memory_base(total[i], elements[i], m[i], n[i], units, rate * 1e3, cache * 1e6, p)
                 return pass_base(total[i], elements[i], *(x[i] for x in layout), rate * 1e3, cache * 1e6, p)
 
             weight = np.where(step, 1.5, 1.0)
             fit_scattered(table, "h200", ("h200", group, kind, variant + (128 if cold else 0)), name + (", cold" if cold else ""), function,
-                          *((OPTIMIZER_START, OPTIMIZER_LOW, OPTIMIZER_HIGH) if optimizer else (MEMORY_START, MEMORY_LOW, MEMORY_HIGH) if by_rows
-                            else (PASS_START, PASS_LOW, PASS_HIGH)), points, log_time, families, weight, axes, 1.0 if optimizer else 0.3, step=step)
+                          *(OWN_FORM.get(name, (MEMORY_START, MEMORY_LOW, MEMORY_HIGH)) if by_rows
+                            else (OPTIMIZER_START, OPTIMIZER_LOW, OPTIMIZER_HIGH) if optimizer else (PASS_START, PASS_LOW, PASS_HIGH)), points, log_time, families, weight, axes, 1.0 if optimizer else 0.3, step=step)
 
 
 def fit_attention(table, chip):

@@ -68,15 +68,16 @@ OWN_TILES = ((256, 128), (128, 256), (320, 128), (128, 320), (192, 192), (192, 1
 CONV_TILES = ((256, 128), (128, 256), (128, 128), (128, 64), (64, 128), (256, 64), (64, 64), (64, 32), (32, 64))
 
 
-def tiles_us(batch, m, n, k, left, right, units, peak, rate, tiles, p):
+def tiles_us(batch, m, n, k, left, right, units, peak, rate, tiles, p, has_waves=True):
     """p: us per tile, us to split, ns per 64 of k, arithmetic efficiency, GB/s at which a unit loads factors.
-    Arithmetic covers at least 64 rows or columns."""
+    Arithmetic covers at least 64 rows or columns.  has_waves: the last wave takes as long as a full one."""
     best = np.full(np.shape(m), 1e30)
     for tm, tn in tiles:
         count = batch * np.ceil(m / tm) * np.ceil(n / tn)
         flops = 2.0 * min(tm, tn) * max(tm, tn, 64)
         work = soft_max(flops / (peak / units * p[3]), (left * tm + right * tn) / (p[4] * 1e3)) + p[2] * 1e-3 / 64
-        best = np.minimum(best, np.ceil(count / units) * (work * k + p[0]))
+        waves = np.ceil(count / units) if has_waves else np.maximum(count / units, 1)
+        best = np.minimum(best, waves * (work * k + p[0]))
         parts = np.minimum(np.floor(units / count), np.floor(k / 256))
         safe = np.maximum(parts, 2)
         split = np.ceil(count * safe / units) * (work * k / safe + p[0]) + p[1] + 4 * batch * m * n * safe / rate
@@ -112,7 +113,7 @@ def conv_base(batch, inner, outer, side, window, stride, groups, backward, units
     read, written, weights = 2 * groups * inner * whole, 2 * groups * outer * pixels, 2 * groups * inner * outer * places
 
     def product(m, n, k, total):
-        work = tiles_us(groups, m, n, k, 2, 2, units, peak, rate, CONV_TILES, p[4:])
+        work = tiles_us(groups, m, n, k, 2, 2, units, peak, rate, CONV_TILES, p[4:], has_waves=False)
         return p[0] + soft_max(work * times, through_cache(total, rate, cache, p[1], p[3]) + p[2])
 
     seen = np.where((window == 1) & (stride > 1), read / stride**2, read)
@@ -150,7 +151,7 @@ def memory_base(total, elements, rows, width, units, rate, cache, p):
 
 
 PASS_START = [2.0, 0.75, 0.5, 1.0, 0.2, 0.5, 0.5]
-PASS_LOW = [0.8, 0.03, 0.02, 0.002, 0.001, 0.001, 0.001]
+PASS_LOW = [0.8, 0.2, 0.02, 0.002, 0.001, 0.001, 0.001]
 PASS_HIGH = [60, 1.0, 3.0, 2000, 100, 100, 100]
 
 
@@ -159,6 +160,92 @@ def pass_base(total, elements, dims, turned, cast, rate, cache, p):
     elements, and for differing types."""
     each = p[3] + p[4] * (dims - 1) + p[5] * turned + p[6] * cast
     return p[0] + soft_max(through_cache(total, rate, cache, p[1], p[2]), elements * each * 1e-6)
+
+
+SUM_START = [2.0, 0.75, 0.5, 0.2, 1.0, 0.3, 1.5]
+SUM_LOW = [0.8, 0.1, 0.02, 0.01, 0.01, 0.02, 0.5]
+SUM_HIGH = [20, 1.0, 3.0, 5.0, 20.0, 5.0, 5.0]
+
+
+def power_below(x):
+    """The largest power of two that is not above x."""
+    return 2.0 ** np.floor(np.log2(x))
+
+
+def sum_base(total, rows, width, units, rate, cache, p):
+    """Sums of columns, as PyTorch cuts them: a thread has 4 neighbouring columns where their number allows, a block of 512 / 4 threads a
+    patch of columns by rows, of which each thread adds 4 at a time.  From 1,024 rows on several blocks share a patch and the last of them
+    adds their sums up one after the other.  p: launch us, fraction of the memory rate, additional rate while the cache holds all, us for 4
+    rows of a thread, us to share, us for each sum of a block, factor on both where patches are not full."""
+    vector = np.where(width % 4 == 0, 4, np.where(width % 2 == 0, 2, 1))
+    wide, most = width / vector, 512 / vector
+    columns = np.minimum(np.minimum(power_below(wide), most), 32)
+    high = np.minimum(np.minimum(power_below(rows), most), most / columns)
+    columns = np.minimum(np.minimum(power_below(wide), most), most / high)
+    by_rows = rows >= np.minimum(16 * high, 256)
+    each = np.where(by_rows, np.ceil(rows / high), rows)
+    patches = np.ceil(wide / (columns * np.where(by_rows, 1, high)))
+    shares = np.maximum(np.minimum(np.ceil(units * 2048 / (columns * high) / patches), np.ceil(each / 16)), np.ceil(each / 256))
+    shares = np.where(by_rows & (each >= 256), shares, 1)
+    uneven = np.where(wide % columns > 0, p[6], 1)
+    steps = np.ceil(each / shares / 4)
+    work = soft_max(through_cache(total, rate, cache, p[1], p[2]), steps * p[3] * uneven)
+    return p[0] + work + np.where(shares > 1, p[4] + np.ceil(shares / high) * p[5] * uneven, 0)
+
+
+ROW_SUM_START = [2.0, 0.75, 0.5, 0.1, 0.5]
+ROW_SUM_LOW = [0.8, 0.1, 0.02, 0.005, 0.01]
+ROW_SUM_HIGH = [20, 1.0, 3.0, 2.0, 5.0]
+
+
+def row_sum_base(total, rows, width, units, rate, cache, p):
+    """Sums of rows, as PyTorch cuts them: blocks of 512 threads, 4 neighbours per thread and step; a warp per row, or, from 8,192 elements
+    on, a block.  p: launch us, fraction of the memory rate, additional rate while the cache holds all, us per step, us per block."""
+    alone = width >= 8192
+    steps = np.ceil(width / np.where(alone, 2048, 128))
+    waves = soft_max(1, np.where(alone, rows, rows / 16) / (4 * units))
+    return p[0] + soft_max(through_cache(total, rate, cache, p[1], p[2]), waves * (p[4] + steps * p[3]))
+
+
+SCATTER_START = [4.0, 0.75, 0.5, 15.0, 10.0, 20.0, 1.0, 0.5, 80.0, 2.0, 10.0, 5.0]
+SCATTER_LOW = [0.8, 0.2, 0.02, 1.0, 0.1, 0.1, 0.01, 0.001, 20.0, 0.1, 0.1, 0.01]
+SCATTER_HIGH = [20, 1.0, 3.0, 100.0, 100.0, 200.0, 20.0, 10.0, 200.0, 30.0, 100.0, 100.0]
+
+
+def scatter_base(rows, width, words, filled, size, units, rate, cache, p):
+    """Adds rows to those of a table of words, which is filled with zeros before.  Up to 3,072 rows, a block has 32 columns and goes along
+    all rows, 32 at a time; more rows are sorted first and go through some thirty kernels.  p: launch us, fraction of the memory rate for
+    zeros, its additional rate while the cache holds the table; then for few rows ns per row, more for a word that is new, more for it if
+    it is in memory, for each equal row of 32, and the factor for blocks that share a multiprocessor; for many us, us per million elements,
+    more for new words, and for these in memory."""
+    table = words * width * size
+    words = np.where(words > 0, words, rows)
+    new = words * -np.expm1(-rows / words)
+    beyond = (table / (0.7 * cache)) ** 2
+    beyond = beyond / (1 + beyond)
+    equal = np.maximum(np.minimum(32, 32 / words) - 1, 0)
+    row = p[3] + (p[4] + p[5] * beyond) * new / rows + p[6] * equal
+    few = rows * row * 1e-3 * (1 + p[7] * width / (32 * units))
+    many = p[8] + 1e-6 * width * (rows * p[9] + new * (p[10] + p[11] * beyond))
+    return p[0] + np.where(rows <= 3072, few, many) + filled * through_cache(table, rate, cache, p[1], p[2])
+
+
+SOFTMAX_START = [2.0, 0.75, 0.5, 0.1, 3.0, 0.5, 0.3, 1.25, 0.5]
+SOFTMAX_LOW = [0.8, 0.03, 0.02, 0.001, 0.1, 0.01, 0.01, 1.0, 0.2]
+SOFTMAX_HIGH = [60, 1.0, 3.0, 10, 50, 10, 10, 1.6, 1.0]
+
+
+def softmax_base(total, rows, width, units, rate, cache, p):
+    """Rows of at most 2,048 are held by a warp, 16 warps per multiprocessor, fewer beyond 1,024; rows of at most 9,216 by a block of 1,024
+    threads; longer ones stream through shared memory.  p: launch us, fraction of the memory rate, its additional rate while the cache
+    holds all; us per row of a warp, ns per element of it; us per block, us per 1,024 elements of it; the factor beyond 1,024; fraction of
+    the memory rate of long rows."""
+    memory = through_cache(total, rate, cache, p[1], p[2])
+    row = p[3] + p[4] * 1e-3 * width
+    warps = row * soft_max(1, rows / (16 * units) * np.where(width > 1024, p[7], 1))
+    blocks = soft_max(1, rows / units) * (p[5] + p[6] * width / 1024)
+    busy = np.where(width <= 2048, warps, np.where(width <= 9216, blocks, total / (rate * p[8])))
+    return p[0] + soft_max(memory, busy)
 
 
 ATTENTION_START = [4.0, 0.7, 1.0, 0.5, 0.6]

@@ -111,9 +111,20 @@ double atlas_attention_base(const orr_chip *chip, const orr_kernel *k, const flo
 double atlas_own_attention_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_decode_base(const orr_chip *chip, const orr_kernel *k, const float *p);
 double atlas_experts_base(const orr_chip *chip, const orr_kernel *k, const float *p);
+/* How a kernel's work is cut into blocks. */
+typedef enum atlas_memory_form {
+    ATLAS_EACH_ELEMENT,
+    ATLAS_EACH_ROW,
+    ATLAS_SUM_OF_COLUMNS,
+    ATLAS_SUM_OF_ROWS,
+    ATLAS_SCATTER, /* rows are added to those of a table of words */
+    ATLAS_SOFTMAX
+} atlas_memory_form;
 typedef struct atlas_memory {
+    atlas_memory_form form;
     double bytes, elements;
-    double rows, width;        /* rows 0: none */
+    double rows, width;
+    double words, size;        /* scatter: of the table; bytes of an element */
     double dims, turned, cast; /* without rows: what the place of an element is worked out from */
 } atlas_memory;
 double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p);

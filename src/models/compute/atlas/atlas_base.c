@@ -95,13 +95,14 @@ static product_size size_of_product(const orr_kernel *k)
 }
 
 /* The best tile, or the inner dimension in parts when there are fewer than half as many tiles as
- * units. */
+ * units.  has_waves: the last wave takes as long as a full one. */
 static double best_of_tiles(const product_size *s,
                             const tile_sides *t,
                             const double *times,
                             size_t count,
                             double units,
                             double rate,
+                            bool has_waves,
                             const float *p)
 {
     const double share = 1 / units, most = (double)(int64_t)(s->depth / 256);
@@ -113,7 +114,9 @@ static double best_of_tiles(const product_size *s,
             continue; /* even without a tile that is not full */
         const double needed =
             s->batch * atlas_ceil(s->m * t[i].part_m) * atlas_ceil(s->n * t[i].part_n);
-        const double whole = atlas_ceil(needed * share) * (times[i] * s->depth + p[OWN_TILE]);
+        const double full = needed * share;
+        const double waves = has_waves ? atlas_ceil(full) : full > 1 ? full : 1;
+        const double whole = waves * (times[i] * s->depth + p[OWN_TILE]);
         best = whole < best ? whole : best;
         if (needed * 2 > units || most < 2)
             continue;
@@ -150,7 +153,7 @@ double atlas_own_base(const orr_chip *chip,
         times = own;
     }
     const double work = best_of_tiles(&s, own_tiles, times, ATLAS_OWN_TILES, chip->units,
-                                      chip->memory_GBps * 1e3, p);
+                                      chip->memory_GBps * 1e3, true, p);
     const double memory = through_cache(chip, w->read + w->write, p[OWN_MEMORY], p[OWN_CACHE]);
     return p[OWN_LAUNCH] + soft_max(work, memory + p[OWN_LATENCY]);
 }
@@ -238,7 +241,7 @@ static double conv_product(const orr_chip *chip,
 {
     const float *const p = c->p;
     const double work = slower * best_of_tiles(s, conv_tiles, times, ATLAS_CONV_TILES, chip->units,
-                                               chip->memory_GBps * 1e3, p);
+                                               chip->memory_GBps * 1e3, false, p);
     return p[OWN_LAUNCH] +
            soft_max(work, through_cache(chip, bytes, p[OWN_MEMORY], p[OWN_CACHE]) + p[OWN_LATENCY]);
 }
@@ -286,22 +289,117 @@ double atlas_conv_base(const orr_chip *chip, const orr_kernel *k, const atlas_cl
     return us + conv_product(chip, c, times, &input, read + rest, slower);
 }
 
-/* p: launch us, part of the memory's rate, more of it while the cache holds all, us per million
- * elements; then ns per element of a row that one block walks along, or, without rows, us per
- * million elements more for each dimension beyond the first, where elements of an operand lie
- * apart, and where types differ. */
+static double power_below(double x)
+{
+    return exp2(floor(log2(x)));
+}
+
+/* Sums of columns, as PyTorch cuts them: a thread has 4 neighbouring columns where their number
+ * allows, a block of 512 / 4 threads a patch of columns by rows, of which each thread adds 4 at a
+ * time.  From 1,024 rows on several blocks share a patch, and the last of them adds their sums up
+ * one after the other.  p[3..6]: us for 4 rows of a thread, us to share, us for each sum of a
+ * block, factor on both where patches are not full. */
+static double columns_us(const orr_chip *chip, const atlas_memory *w, double memory, const float *p)
+{
+    enum { THREADS = 512, RESIDENT = 2048, STEP = 4, LEAST = 16, MOST = 256 };
+    const double vector = fmod(w->width, 4) == 0 ? 4 : fmod(w->width, 2) == 0 ? 2 : 1;
+    const double wide = w->width / vector, most = THREADS / vector;
+    double columns = fmin(fmin(power_below(wide), most), 32);
+    const double high = fmin(fmin(power_below(w->rows), most), most / columns);
+    columns = fmin(fmin(power_below(wide), most), most / high);
+    const bool by_rows = w->rows >= fmin(LEAST * high, MOST);
+    const double each = by_rows ? atlas_ceil(w->rows / high) : w->rows;
+    const double patches = atlas_ceil(wide / (columns * (by_rows ? 1 : high)));
+    const double uneven = fmod(wide, columns) > 0 ? (double)p[6] : 1;
+    double shares = 1;
+    if (by_rows && each >= MOST) {
+        const double room = atlas_ceil(chip->units * RESIDENT / (columns * high) / patches);
+        shares = fmax(fmin(room, atlas_ceil(each / LEAST)), atlas_ceil(each / MOST));
+    }
+    const double walk = atlas_ceil(each / shares / STEP) * p[3] * uneven;
+    const double joined = shares > 1 ? p[4] + atlas_ceil(shares / high) * p[5] * uneven : 0;
+    return p[0] + soft_max(memory, walk) + joined;
+}
+
+/* Sums of rows, as PyTorch cuts them: blocks of 512 threads, 4 neighbours per thread and step; a
+ * warp per row, or, from 8,192 elements on, a block.  p[3], p[4]: us per step, us per block. */
+static double rows_us(const orr_chip *chip, const atlas_memory *w, double memory, const float *p)
+{
+    const bool is_alone = w->width >= 8192;
+    const double steps = atlas_ceil(w->width / (is_alone ? 2048 : 128));
+    const double waves = soft_max(1, (is_alone ? w->rows : w->rows / 16) / (4.0 * chip->units));
+    return p[0] + soft_max(memory, waves * (p[4] + steps * p[3]));
+}
+
+/* Adds rows to those of a table of words, which is filled with zeros before.  Up to 3,072 rows, a
+ * block has 32 columns and goes along all rows, 32 at a time; more rows are sorted first and go
+ * through some thirty kernels.  p[3..7], few rows: ns per row, more for a word that is new, more
+ * for it if it is in memory, for each equal row of 32, factor for blocks that share a
+ * multiprocessor; p[8..11], many: us, us per million elements, more for new words, and for these
+ * in memory. */
+static double scatter_us(const orr_chip *chip, const atlas_memory *w, double slower, const float *p)
+{
+    const double table = w->words * w->width * w->size, share = table / (0.7e6 * chip->l2_MB);
+    const double beyond = share * share / (1 + share * share);
+    const double words = w->words > 0 ? w->words : w->rows;
+    const double fresh = -words * expm1(-w->rows / words);
+    const double zeros = through_cache(chip, table, p[1], p[2]);
+    double us;
+    if (w->rows <= 3072) {
+        const double equal = words < 32 ? 32 / words - 1 : 0;
+        const double row = p[3] + (p[4] + p[5] * beyond) * fresh / w->rows + p[6] * equal;
+        us = w->rows * row * 1e-3 * (1 + p[7] * w->width / (32.0 * chip->units));
+    } else {
+        const double each = w->rows * p[9] + fresh * (p[10] + p[11] * beyond);
+        us = p[8] + 1e-6 * w->width * each * slower;
+    }
+    return p[0] + us + zeros;
+}
+
+/* Rows of at most 2,048 are held by a warp, 16 warps per multiprocessor, fewer beyond 1,024; rows
+ * of at most 9,216 by a block of 1,024 threads; longer ones stream through shared memory.
+ * p[3..8]: us per row of a warp, ns per element of it; us per block, us per 1,024 elements of it;
+ * the factor beyond 1,024; fraction of the memory's rate of long rows. */
+static double softmax_us(const orr_chip *chip, const atlas_memory *w, double memory, const float *p)
+{
+    double busy = w->bytes / (chip->memory_GBps * 1e3 * p[8]);
+    if (w->width <= 2048) {
+        const double more = w->width > 1024 ? (double)p[7] : 1;
+        busy = (p[3] + p[4] * 1e-3 * w->width) * soft_max(1, w->rows / (16.0 * chip->units) * more);
+    } else if (w->width <= 9216) {
+        busy = (p[5] + p[6] * w->width / 1024) * soft_max(1, w->rows / chip->units);
+    }
+    return p[0] + soft_max(memory, busy);
+}
+
+/* p: launch us, part of the memory's rate, more of it while the cache holds all; then, of rows, us
+ * per million elements and ns per element of a row that one block walks along; of elements, us per
+ * million of them, and more for each dimension beyond the first, where elements of an operand lie
+ * apart, and where types differ; of the other forms see above. */
 double atlas_memory_base(const orr_chip *chip, const atlas_memory *w, const float *p)
 {
     const double memory = through_cache(chip, w->bytes, p[1], p[2]);
     /* Rates of elements are those of the chip that was measured: by its units and clock. */
     const double slower = 132.0 * 1980 / (chip->units * chip->clock_MHz);
-    if (w->rows <= 0) {
-        const double each = p[3] + p[4] * (w->dims - 1) + p[5] * w->turned + p[6] * w->cast;
-        return p[0] + soft_max(memory, w->elements * each * 1e-6 * slower);
+    switch (w->form) {
+    case ATLAS_SUM_OF_COLUMNS:
+        return columns_us(chip, w, memory, p);
+    case ATLAS_SUM_OF_ROWS:
+        return rows_us(chip, w, memory, p);
+    case ATLAS_SCATTER:
+        return scatter_us(chip, w, slower, p);
+    case ATLAS_SOFTMAX:
+        return softmax_us(chip, w, memory, p);
+    case ATLAS_EACH_ROW: {
+        const double work = soft_max(memory, w->elements * p[3] * 1e-6 * slower);
+        return p[0] +
+               soft_max(work, atlas_ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
     }
-    const double work = soft_max(memory, w->elements * p[3] * 1e-6 * slower);
-    return p[0] +
-           soft_max(work, atlas_ceil(w->rows / (4.0 * chip->units)) * w->width * p[4] * 1e-3);
+    case ATLAS_EACH_ELEMENT:
+        break;
+    }
+    const double each = p[3] + p[4] * (w->dims - 1) + p[5] * w->turned + p[6] * w->cast;
+    return p[0] + soft_max(memory, w->elements * each * 1e-6 * slower);
 }
 
 /* Blocks of 65,536 parameters, at most 320 per launch.  p: launch us, fraction of the memory's

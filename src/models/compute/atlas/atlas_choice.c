@@ -191,6 +191,29 @@ static void set_index(const orr_kernel *k, atlas_choice *c)
     c->work.cast = (is_indexed || c->variant == BYTES_COPY) && k->casts;
 }
 
+static atlas_memory_form form_of(uint32_t variant)
+{
+    switch (variant) {
+    case COLUMNS_SUM:
+        return ATLAS_SUM_OF_COLUMNS;
+    case ROWS_SUM:
+        return ATLAS_SUM_OF_ROWS;
+    case ROWS_EMBEDDING + 1:
+        return ATLAS_SCATTER;
+    case ROWS_SOFTMAX:
+        return ATLAS_SOFTMAX;
+    default:
+        return ATLAS_EACH_ROW;
+    }
+}
+
+/* Rows of words that are drawn more than once are read once. */
+static double rows_read(const orr_kernel *k)
+{
+    const double rows = (double)k->m, words = (double)k->k;
+    return k->k ? -words * expm1(-rows / words) : rows;
+}
+
 bool atlas_choose_memory(const orr_kernel *k, atlas_choice *c)
 {
     const orr_kernel_work w = orr_kernel_count(k);
@@ -205,6 +228,11 @@ bool atlas_choose_memory(const orr_kernel *k, atlas_choice *c)
     if (choose_rows(k, c)) {
         c->group = ATLAS_ROWS;
         c->instead = c->variant;
+        c->work.form = form_of(c->variant);
+        if (c->variant == ROWS_EMBEDDING)
+            c->work.bytes = ((double)k->m + rows_read(k)) * (double)k->n * size;
+        c->work.words = k->kind == ORR_KERNEL_EMBEDDING ? (double)k->k : 0;
+        c->work.size = size;
         const uint64_t width = k->n * (uint64_t)size;
         if (width % 16 && c->variant >= ROWS_SOFTMAX && c->variant < ROWS_SUM)
             c->variant += ROWS_ODD;

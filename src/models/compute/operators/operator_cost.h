@@ -21,6 +21,7 @@ typedef struct operator_tensor {
     uint32_t rank;
     uint32_t element_bytes; /* 0: unknown */
     bool is_written;        /* an input that the call writes in place */
+    bool is_parameter;      /* of the model: long out of the cache when a layer needs it */
 } operator_tensor;
 
 typedef enum operator_kind {

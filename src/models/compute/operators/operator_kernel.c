@@ -275,6 +275,7 @@ static void add_conv(kernel_list *l, bool is_backward)
         add(l, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
                             .type = type_of(x),
                             .form = ORR_FORM_ROWS,
+                            .is_cold = true, /* as all sums; see add_reduce */
                             .m = pixels,
                             .n = w->shape[0]});
     else
@@ -345,6 +346,7 @@ static void add_reduce(kernel_list *l)
     k.m = left;
     k.n = all / left;
     if (left > 1) {
+        k.is_cold = true; /* in profiled steps they take as long as alone after a flush */
         const operator_tensor *o = &c->out[0];
         /* The last dimension remains: rows are added to each other. */
         const bool keeps_last =
@@ -374,8 +376,9 @@ static void add_pass(kernel_list *l)
         add(l, k);
 }
 
-/* From 16 to 32 bits (element-wise, at half the rate), or back. */
-static void add_cast(kernel_list *l, uint64_t count, bool is_wider)
+/* From 16 to 32 bits (element-wise, at half the rate), or back, which reads a parameter from
+ * memory. */
+static void add_cast(kernel_list *l, uint64_t count, bool is_wider, bool is_parameter)
 {
     add(l, (orr_kernel){.kind = ORR_KERNEL_COPY,
                         .type = is_wider ? ORR_TYPE_FP32 : ORR_TYPE_BF16,
@@ -383,6 +386,7 @@ static void add_cast(kernel_list *l, uint64_t count, bool is_wider)
                         .write = orr_sat_mul(count, is_wider ? 4 : 2),
                         .is_strided = is_wider,
                         .dims = is_wider ? 1 : 0,
+                        .is_cold = is_parameter && !is_wider,
                         .casts = true});
 }
 
@@ -392,12 +396,12 @@ static void add_copy(kernel_list *l, bool is_strided, orr_kernel_form form)
     const operator_tensor *from = l->call->in_count ? &l->call->in[l->call->in_count - 1] : NULL;
     const operator_tensor *to = l->call->out_count ? &l->call->out[0] : &l->call->in[0];
     if (from && from->element_bytes == 2 && to->element_bytes == 4 && form == ORR_FORM_PLAIN) {
-        add_cast(l, elements(to), true);
+        add_cast(l, elements(to), true, false);
         return;
     }
     if (from && from->element_bytes == 4 && to->element_bytes == 2 && form == ORR_FORM_PLAIN &&
         !is_strided) {
-        add_cast(l, elements(to), false);
+        add_cast(l, elements(to), false, from->is_parameter);
         return;
     }
     orr_kernel k = {.kind = ORR_KERNEL_COPY,
@@ -470,11 +474,11 @@ static void add_layer_norm(kernel_list *l, bool is_backward)
         add_rows(l, ORR_KERNEL_NORM, ORR_FORM_LAYER, is_backward, width);
         return;
     }
-    add_cast(l, elements(x), true);
+    add_cast(l, elements(x), true, false);
     add_rows(l, ORR_KERNEL_NORM, ORR_FORM_LAYER, is_backward, width);
     if (l->count)
         l->out[l->count - 1].type = ORR_TYPE_FP32;
-    add_cast(l, elements(x), false);
+    add_cast(l, elements(x), false, false);
 }
 
 /* Channels-last statistics are summed by blocks of 16 rows times 16; from eight blocks on they
@@ -508,8 +512,6 @@ static void add_embedding(kernel_list *l, bool is_backward)
                         .n = width,
                         .k = words && words->rank ? words->shape[0] : 0,
                         .is_backward = is_backward});
-    if (is_backward && words)
-        add_fill(l, words);
 }
 
 /* Gathers or accumulates rows; if not in place the whole tensor is copied first. */

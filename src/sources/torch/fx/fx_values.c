@@ -270,7 +270,9 @@ static operator_tensor tensor_for_cost(const fx_graph *g, uint32_t number)
     return (operator_tensor){.shape = fx_shape(g, t),
                              .stride = fx_stride(g, t),
                              .rank = t->rank,
-                             .element_bytes = t->element_bytes};
+                             .element_bytes = t->element_bytes,
+                             .is_parameter = t->storage < g->storage_count &&
+                                             g->storages[t->storage].kept == FX_KEPT_PARAMETER};
 }
 
 /* Figures saturate; a step that gets there has shapes that fit no machine. */
