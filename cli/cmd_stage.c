@@ -493,7 +493,8 @@ static orr_code write_memory(const result *r, const char *path, orr_error *err)
 
 static orr_code measure(result *r, orr_error *err)
 {
-    const orr_model_work work = {.tokens = r->o.seq, .is_square = r->o.full_attention};
+    const orr_model_work work = {
+        .tokens = r->o.seq, .is_square = r->o.full_attention, .has_mtp = r->o.has_mtp};
     orr_code code = orr_model_compute(r->m, &work, &r->flops, err);
     for (uint32_t p = 0; p < r->o.pp && !code; p++)
         code = orr_llm_memory_of(r->m, &r->o, p, &r->memory[p], err);

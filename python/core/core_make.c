@@ -177,7 +177,7 @@ static PyObject *stage_dict(const orr_model *m, const orr_llm_options *l)
     orr_model_flops f;
     orr_error err;
     orr_model_count(m, &n);
-    const orr_model_work work = {.tokens = l->seq};
+    const orr_model_work work = {.tokens = l->seq, .has_mtp = l->has_mtp};
     const orr_code code = orr_model_compute(m, &work, &f, &err);
     if (code)
         return core_raise(code, &err);

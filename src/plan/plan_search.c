@@ -217,7 +217,8 @@ static orr_code find_base(orr_plan_search *s, orr_error *err)
         const double peak = found.chip ? found.chip->peak_tflops[ORR_TYPE_FP8] * 1e12 : 0;
         s->peak_flops = peak > 0 ? peak : s->peak_flops;
     }
-    const orr_model_work sequence = {.tokens = s->base.seq, .is_square = s->base.full_attention};
+    const orr_model_work sequence = {
+        .tokens = s->base.seq, .is_square = s->base.full_attention, .has_mtp = s->base.has_mtp};
     orr_model_flops flops;
     code = orr_model_compute(o->model, &sequence, &flops, err);
     if (!code)

@@ -1059,6 +1059,31 @@ TEST(test_llm__metadata_says_how_much_work_it_is)
     orr_set_close(s);
 }
 
+/* Per token of a batch of one sequence of 4,096, DeepSeek-V3 with one MTP layer.  Attention of a
+ * layer: 7168 x 1536 and 1536 x 128 x 192 for queries, 7168 x 576 and 512 x 128 x 256 for keys and
+ * values, 128 x 128 x 7168 for the output; scores: on average 2048.5 keys, 128 heads x (192 + 128)
+ * numbers.  Experts: a router of 256 rows, 9 experts of 3 x 7168 x 2048.  The projection: 2 x 7168
+ * to 7168.  The head: 7168 x 129280.  Six FLOPs per number of each, as Megatron-LM counts. */
+TEST(test_llm__layers_for_further_tokens_count_as_work)
+{
+    const orr_model m = model_named("deepseek-v3");
+    const double weights = 7168. * 1536 + 1536. * 128 * 192 + 7168. * 576 + 512. * 128 * 256 +
+                           128. * 128 * 7168 + 256. * 7168 + 9 * 3 * 7168. * 2048 +
+                           2 * 7168. * 7168 + 7168. * 129280;
+    const double scores = 2048.5 * 128 * (192 + 128);
+    double flops[2] = {0};
+    for (int with = 0; with < 2; with++) {
+        const orr_llm_options opt = {.seq = 4096, .has_mtp = with};
+        orr_set *s = make(&m, &opt);
+        orr_attrs it = orr_trace_attrs(orr_set_trace(s, 0));
+        for (orr_attr a; orr_attrs_next(&it, &a);)
+            if (ends_in(a.name, "model_flops"))
+                flops[with] = a.value.d;
+        orr_set_close(s);
+    }
+    CHECK(flops[0] > 0 && flops[1] - flops[0] == 6 * (weights + scores) * 4096);
+}
+
 int main(void)
 {
     const CMUnitTest tests[] = {
@@ -1079,6 +1104,7 @@ int main(void)
         RUN(test_llm__replicas_add_up_what_shards_have),
         RUN(test_llm__busy_experts_take_more_tokens),
         RUN(test_llm__further_tokens_are_predicted_by_the_last_stage),
+        RUN(test_llm__layers_for_further_tokens_count_as_work),
         RUN(test_llm__stages_at_the_ends_have_as_many_layers_as_one_says),
         RUN(test_llm__ends_may_have_no_layer),
         RUN(test_llm__llama_3_405b_has_a_layer_fewer_at_each_end),

@@ -338,6 +338,7 @@ typedef struct orr_model_work {
     uint64_t past;        /* earlier tokens in the KV cache */
     bool is_square;       /* count scores of masked tokens too, as many papers do */
     bool is_mla_absorbed; /* MLA attends in the compressed space (decode) without expanding */
+    bool has_mtp;         /* orr_model_compute: all MTP layers too, as Megatron-LM counts them */
 } orr_model_work;
 
 /* FLOPs, a multiply-add counting as two; products only, as is customary: norms, softmax,
@@ -348,8 +349,8 @@ typedef struct orr_model_flops {
                       * for linear attention and state spaces the cost of the state: 4 per number to
                       * write and read it, 6 with a delta rule */
     uint64_t router;
-    uint64_t ffn; /* experts too */
-    uint64_t head;
+    uint64_t ffn;      /* experts too */
+    uint64_t head;     /* with MTP layers once more for each, and their projections */
     uint64_t forward;  /* all of these */
     uint64_t training; /* forward and backward, three times as much; without recomputation */
 } orr_model_flops;

@@ -350,7 +350,6 @@ void llm_layer_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uin
 void llm_narrow_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert);
 
 /* The layer that MTP layers resemble, and their parameters on one rank. */
-uint64_t llm_mtp_layer(const llm_job *g);
 void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
 void llm_mtp_narrow_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
 

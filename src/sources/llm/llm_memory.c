@@ -13,6 +13,7 @@
  */
 #include "llm_impl.h"
 #include "llm_tape.h"
+#include "model_impl.h"
 
 #include <string.h>
 
@@ -320,7 +321,7 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
         s->narrow_dense += dense;
         s->narrow_expert += expert;
         if (g->opt.has_mtp)
-            bytes += g->m->mtp_layers * (layer_bytes(g, llm_mtp_layer(g)) + head_bytes(g) +
+            bytes += g->m->mtp_layers * (layer_bytes(g, model_mtp_layer(g->m)) + head_bytes(g) +
                                          3 * g->thin_tokens * g->m->hidden * g->act);
         s->working = max_u64(s->working, g->tokens * llm_vocab_share(g) * 4);
     }
@@ -354,7 +355,7 @@ void llm_mtp_narrow_parameters(const llm_job *g, uint64_t *dense, uint64_t *expe
     *dense = *expert = 0;
     if (!g->opt.has_mtp || g->weights == ORR_WEIGHTS_WIDE)
         return;
-    llm_narrow_parameters(g, llm_mtp_layer(g), dense, expert);
+    llm_narrow_parameters(g, model_mtp_layer(g->m), dense, expert);
     *dense = (*dense + 2 * g->m->hidden * g->m->hidden) * g->m->mtp_layers;
     *expert *= g->m->mtp_layers;
 }

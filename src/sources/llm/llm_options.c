@@ -649,12 +649,13 @@ static void check_offload(checker *c)
 static void check_work(checker *c)
 {
     const orr_llm_options *o = c->o;
-    const orr_model_work work = {.tokens = o->seq, .is_square = o->full_attention};
+    const orr_model_work work = {
+        .tokens = o->seq, .is_square = o->full_attention, .has_mtp = o->has_mtp};
     orr_model_flops flops;
     if (!c->code)
         c->code = orr_model_compute(c->m, &work, &flops, c->err);
     /* The largest is that of a layer or of the head, on one context-parallel rank. */
-    const uint64_t parts = c->m->layers * o->cp;
+    const uint64_t parts = (c->m->layers + (o->has_mtp ? c->m->mtp_layers : 0)) * o->cp;
     if (!c->code && flops.training / (parts ? parts : 1) > (UINT64_C(1) << 57) / o->micro_batch)
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "a micro-batch of %" PRIu64 " sequences of %" PRIu64

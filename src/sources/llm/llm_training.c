@@ -2,6 +2,7 @@
 /* llm_training.c - the work of a pipeline rank: its layers, messages, gradients and update.  The
  * order of its passes is in pipeline_order.c. */
 #include "llm_impl.h"
+#include "model_impl.h"
 
 #include <inttypes.h>
 
@@ -282,15 +283,6 @@ static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grad
  * DeepSeek-V3 (arXiv 2412.19437), section 2.2: what the last layer gave and the embedding of the
  * next token, both normed, are joined by a product; a layer and the model's own head follow. */
 
-uint64_t llm_mtp_layer(const llm_job *g)
-{
-    uint64_t layer = g->m->layers;
-    do
-        layer--;
-    while (layer && !orr_model_is_attention(g->m, layer));
-    return layer;
-}
-
 static void mtp_prefix(llm_pen *p, uint64_t micro_batch, uint64_t i)
 {
     llm_pen_prefix(p, "mb%llu.mtp%llu.", (unsigned long long)micro_batch, (unsigned long long)i);
@@ -310,7 +302,7 @@ static uint64_t mtp_forward(llm_pen *p, uint64_t micro_batch, uint64_t input)
         mtp_prefix(p, micro_batch, i);
         llm_describe_join(p->g, &s);
         at = llm_steps_forward(p, &s, "", 0, at);
-        at = llm_layer_forward(p, llm_mtp_layer(p->g), mtp_tag(p->g, micro_batch, i), at);
+        at = llm_layer_forward(p, model_mtp_layer(p->g->m), mtp_tag(p->g, micro_batch, i), at);
         at = llm_head_forward(p, at);
     }
     return at;
@@ -326,8 +318,8 @@ static uint64_t mtp_backward(llm_pen *p, uint64_t micro_batch, uint64_t loss, ll
         llm_grads head = {0};
         mtp_prefix(p, micro_batch, i);
         at = llm_head_backward(p, both, at, &head);
-        at = llm_layer_backward(p, llm_mtp_layer(p->g), mtp_tag(p->g, micro_batch, i), both, at,
-                                grads);
+        at = llm_layer_backward(p, model_mtp_layer(p->g->m), mtp_tag(p->g, micro_batch, i), both,
+                                at, grads);
         llm_describe_join(p->g, &s);
         at = llm_steps_backward(p, &s, 0, both, at, grads);
     }
@@ -339,7 +331,7 @@ void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert)
     *dense = *expert = 0;
     if (!g->opt.has_mtp)
         return;
-    llm_layer_parameters(g, llm_mtp_layer(g), dense, expert);
+    llm_layer_parameters(g, model_mtp_layer(g->m), dense, expert);
     *dense = (*dense + (2 * g->m->hidden + 3) * g->m->hidden) * g->m->mtp_layers;
     *expert *= g->m->mtp_layers;
 }
@@ -1106,7 +1098,8 @@ orr_code llm_init(llm_job *g, const orr_model *m, const orr_llm_options *opt, or
 static void count_work(llm_job *g)
 {
     const orr_llm_options *o = &g->opt;
-    const orr_model_work sequence = {.tokens = o->seq, .is_square = o->full_attention};
+    const orr_model_work sequence = {
+        .tokens = o->seq, .is_square = o->full_attention, .has_mtp = o->has_mtp};
     orr_model_flops flops;
     orr_error too_large;
     uint64_t tokens;

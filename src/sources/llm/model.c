@@ -575,16 +575,21 @@ void orr_model_count(const orr_model *m, orr_model_counts *out)
         add_up(tensors, orr_model_layer_tensors(m, i, tensors), out);
 }
 
-uint64_t orr_model_mtp_count(const orr_model *m)
+uint64_t model_mtp_layer(const orr_model *m)
 {
-    orr_model_counts n;
     uint64_t layer = m->layers;
-    if (m->mtp_layers == 0)
-        return 0;
     do
         layer--;
     while (layer && !orr_model_is_attention(m, layer));
-    orr_model_layer_count(m, layer, &n);
+    return layer;
+}
+
+uint64_t orr_model_mtp_count(const orr_model *m)
+{
+    orr_model_counts n;
+    if (m->mtp_layers == 0)
+        return 0;
+    orr_model_layer_count(m, model_mtp_layer(m), &n);
     const uint64_t joint = (2 * m->hidden + 3) * m->hidden; /* both below 2^32 */
     uint64_t one, all;
     return __builtin_add_overflow(n.total, joint, &one) ||
@@ -801,7 +806,14 @@ orr_code orr_model_compute(const orr_model *m,
         return no_tokens(err);
     for (uint64_t i = 0; i < m->layers; i++)
         add_layer(&f, m, i, work);
-    add_products(&f, tensors, orr_model_end_tensors(m, tensors), work);
+    const size_t ends = orr_model_end_tensors(m, tensors);
+    add_products(&f, tensors, ends, work);
+    for (uint64_t i = 0; work->has_mtp && i < m->mtp_layers; i++) {
+        add_layer(&f, m, model_mtp_layer(m), work);
+        add_products(&f, tensors, ends, work);
+        /* what joins two inputs of the width hidden: both below 2^32 */
+        f.head = plus(f.head, times(times(just(work->tokens), 4 * m->hidden), m->hidden));
+    }
     return finish(&f, work, out, err);
 }
 

@@ -71,6 +71,8 @@ void model_add_block(model_list *l, bool is_owner);
 uint64_t model_state(const orr_model *m, orr_model_mixer mixer);
 uint64_t model_conv_state(const orr_model *m, orr_model_mixer mixer);
 uint64_t model_state_flops(const orr_model *m, orr_model_mixer mixer);
+/* The layer that MTP layers are like: the last with attention. */
+uint64_t model_mtp_layer(const orr_model *m);
 
 /* A list of letters, one per layer, as the shortest repeating pattern.  False: too long. */
 bool model_set_letters(char out[ORR_MODEL_PATTERN], const char *letters, uint64_t layers);
