@@ -57,7 +57,8 @@ enum {
     STEP_BLOCK = 32,   /* begins a block */
     STEP_EXPERTS = 64, /* a router's forward pass, whose result the host reads */
     STEP_LAST = 128,   /* the update behind the backward pass */
-    STEP_READY = 256   /* t->ready counts, of kernels and of communication */
+    STEP_TURN = 256,   /* begins a turn of serving, which the host plans by the tokens before it */
+    STEP_READY = 512   /* t->ready counts, of kernels and of communication */
 };
 
 typedef struct walk_step {
@@ -360,6 +361,28 @@ static bool takes_tokens(const timing *t, uint32_t p, orr_str *last)
     return !is_same;
 }
 
+/* A step of a rank that serves, "decode2.layer0.attention": is it the first of its turn?  The host
+ * plans a turn, and launches it, by what the one before sampled: it cannot run ahead.  last: the
+ * previous turn. */
+static bool begins_turn(const timing *t, uint32_t p, orr_str *last)
+{
+    static const char *const kinds[] = {"prefill", "decode", "mixed", "idle"};
+    orr_node n;
+    orr_trace_node(t->g->t, t->g->node[p], &n);
+    const char *const dot = n.name.len ? memchr(n.name.ptr, '.', n.name.len) : NULL;
+    if (!dot || dot == n.name.ptr || dot[-1] < '0' || dot[-1] > '9')
+        return false;
+    const orr_str turn = {n.name.ptr, (size_t)(dot - n.name.ptr)};
+    size_t kind = 0;
+    while (kind < sizeof kinds / sizeof *kinds && !starts_with(turn, kinds[kind]))
+        kind++;
+    if (kind == sizeof kinds / sizeof *kinds ||
+        (turn.len == last->len && memcmp(turn.ptr, last->ptr, turn.len) == 0))
+        return false;
+    *last = turn;
+    return true;
+}
+
 /* ---- the steps ---- */
 
 static bool add_step(timing *t, uint32_t place, uint32_t index, uint32_t what)
@@ -410,12 +433,15 @@ static bool add_communication(timing *t, uint32_t p)
            add_step(t, p, index, what);
 }
 
-static bool add_kernels_of(timing *t, uint32_t p, uint32_t row, orr_str *batch)
+/* last: the micro-batch or turn before. */
+static bool add_kernels_of(timing *t, uint32_t p, uint32_t row, orr_str *last)
 {
     const orr_software *s = t->software;
     uint32_t what = t->ready ? STEP_READY : 0;
-    if (s->micro_batch_us > 0 && takes_tokens(t, p, batch))
+    if (s->micro_batch_us > 0 && takes_tokens(t, p, last))
         what |= STEP_TOKENS;
+    if (s->host > 0 && !t->has_grads && begins_turn(t, p, last))
+        what |= STEP_TURN;
     if (s->block_us > 0 && begins_block(t, p))
         what |= STEP_BLOCK;
     if (s->waits_for_experts && t->rows[row].picks_experts)
@@ -429,7 +455,7 @@ static bool add_kernels_of(timing *t, uint32_t p, uint32_t row, orr_str *batch)
 static orr_code find_steps(timing *t, orr_error *err)
 {
     const work_graph *g = t->g;
-    orr_str batch = {"", 0};
+    orr_str batch = {"", 0}; /* or turn */
     size_t last = SIZE_MAX;
     for (uint32_t p = 0; p < g->count; p++) {
         uint32_t row = NO_ROW;
@@ -477,6 +503,8 @@ static void before_kernels(const timing *t, walk_state *w, const walk_step *s)
 {
     if (s->what & STEP_TOKENS)
         w->host = fmax(w->host, w->device) + t->software->micro_batch_us * w->speed;
+    if (s->what & STEP_TURN)
+        w->host = fmax(w->host, w->device);
     w->host += t->now[s->index].host_us;
     if (s->what & STEP_LAST)
         w->host += t->software->step_us * w->speed;
@@ -509,10 +537,15 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         t->now[i] = (row_now){r->fixed_us + r->clocked_us * w->slow, host_us, host_us * 0.5};
     }
     double host = 0, device = 0; /* in registers, where the usual steps need nothing else */
+    /* us the device waited for the launch of collectives.  Their nodes begin as soon as their input
+     * is there, so the next kernel takes it.  Not in training: the hosts of its presets were fitted
+     * without. */
+    double owed = 0;
     for (const walk_step *s = t->steps, *end = s + t->step_count; s < end; s++) {
         if (s->what & STEP_COMM) {
             host += comm_host_us;
             if (s->what == (STEP_COMM | STEP_HOLDS)) {
+                owed += !t->has_grads && device < host ? host - device : 0;
                 device = (device < host ? host : device) + t->comm_us[s->index];
             } else if (s->what != STEP_COMM) {
                 w->host = host;
@@ -545,11 +578,13 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
             host = w->host;
         }
         if (ticks) {
-            w->compute += whole;
-            w->waits += wait > 0 ? wait : 0;
+            w->compute += whole + owed;
+            w->waits += (wait > 0 ? wait : 0) + owed;
             /* Never 0, which would mean the recorded duration. */
-            ticks[s->place] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
+            const double ns = (whole + owed) * 1e3;
+            ticks[s->place] = ns < 1 ? 1 : (uint64_t)(ns + 0.5);
         }
+        owed = 0;
     }
     w->host = host;
     w->device = device;

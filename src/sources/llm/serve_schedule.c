@@ -456,17 +456,28 @@ static void measure_layer(llm_pool *p, llm_pen *pen, uint64_t layer)
     llm_steps_forward(pen, &s, "", 0, 0);
 }
 
-static void measure_ends(llm_pool *p, llm_pen *pen, uint32_t stage)
+/* Embedding and sampling are blocks of their own to the host, as in a run.  Returns the us that the
+ * device needs for sampling beyond the host: it ends that long after the host at the earliest. */
+static double measure_ends(llm_pool *p, llm_pen *pen, uint32_t stage, double block_us)
 {
     const bool is_last = stage + 1 == p->ranks.pp;
-    if (stage == 0)
+    llm_meter *const t = pen->meter;
+    double rest = 0;
+    if (stage == 0) {
+        t->host_us += block_us;
         llm_embedding_after(pen, LLM_AFTER(0));
-    else
+    } else {
         llm_put_receive(pen, "", llm_stage_message(&p->g), 0, LLM_PEER_PREVIOUS, LLM_AFTER(0));
-    if (is_last && p->g.pass->sampled)
+    }
+    if (is_last && p->g.pass->sampled) {
+        t->host_us += block_us;
+        const llm_meter before = *t;
         llm_put_sampling(pen, NULL, 0);
+        rest = (double)(t->time - before.time) * 1e-6 - (t->host_us - before.host_us);
+    }
     if (!is_last)
         llm_put_send(pen, "", llm_stage_message(&p->g), 0, LLM_PEER_NEXT, LLM_AFTER(0));
+    return fmax(rest, 0);
 }
 
 /* Slowdown by the power cap, as in a run: extra ps. */
@@ -495,7 +506,8 @@ static void add_errors(chip_errors *sum, const chip_errors *e)
  * known. */
 static llm_certainty certainty_of(const llm_meter *t,
                                   const orr_software *software,
-                                  double device_us)
+                                  double device_us,
+                                  double rest_us)
 {
     if (!t->chip)
         return (llm_certainty){0};
@@ -503,9 +515,9 @@ static llm_certainty certainty_of(const llm_meter *t,
     const double part = software->is_compiled ? ORR__COMPILED_ERROR : ORR__STEP_ERROR;
     const chip_errors e = orr__chip_errors_of(&t->errors, (device_us - moved) * part);
     const double factor = exp(software->knows_host ? ORR__KNOWN_HOST_ERROR : ORR__HOST_ERROR);
-    const double all = fmax(device_us, t->host_us);
-    const double less = all - fmax(device_us, t->host_us / factor);
-    const double more = fmax(device_us, t->host_us * factor) - all;
+    const double all = fmax(device_us, t->host_us + rest_us);
+    const double less = all - fmax(device_us, t->host_us / factor + rest_us);
+    const double more = fmax(device_us, t->host_us * factor + rest_us) - all;
     return (llm_certainty){.all = all,
                            .moved = moved,
                            .low = sqrt(e.low * e.low + less * less),
@@ -530,8 +542,7 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage, llm_certainty *out)
     const double block_us = p->opt->chip ? p->g.software->block_us : 0;
     llm_meter sum = fresh, meter;
     llm_pen pen = {.g = &p->g, .meter = &sum};
-    if (p->g.tokens)
-        measure_ends(p, &pen, stage);
+    const double rest_us = p->g.tokens ? measure_ends(p, &pen, stage, block_us) : 0;
     pen.meter = &meter;
     for (unsigned kind = 0; kind < LLM_LAYER_KINDS; kind++) {
         uint64_t time = 0;
@@ -556,8 +567,9 @@ static uint64_t llm_stage_time(llm_pool *p, uint32_t stage, llm_certainty *out)
     if (sum.is_impossible)
         p->refused = sum;
     const uint64_t device = llm_later(sum.time, clock_loss(&sum, p->deviations));
-    const uint64_t host = sum.host_us < 9e12 ? (uint64_t)(sum.host_us * 1e6) : INT64_MAX;
-    *out = certainty_of(&sum, p->g.software, (double)device * 1e-6);
+    const double host_us = sum.host_us > 0 ? sum.host_us + rest_us : 0;
+    const uint64_t host = host_us < 9e12 ? (uint64_t)(host_us * 1e6) : INT64_MAX;
+    *out = certainty_of(&sum, p->g.software, (double)device * 1e-6, host_us - sum.host_us);
     return device > host ? device : host;
 }
 
