@@ -183,6 +183,7 @@ typedef struct orr_chip {
     double memory_GBps, memory_GB;        /* 10^9 */
     double l2_MB;
     uint32_t units; /* multiprocessors, cores */
+    uint32_t array; /* side of a systolic array that takes rows as a stream (TPU); 0: tiles */
     double clock_MHz;
     double launch_us; /* shortest kernel */
     /* The clock under the power cap: clock_MHz - slope x (mean TFLOP/s - from); 0: not known. */

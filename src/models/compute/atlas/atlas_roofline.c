@@ -2,9 +2,9 @@
 /* atlas_roofline.c - the time of a kernel from peaks alone, with stated efficiencies.
  *
  * For chips and kinds without measurements, and the base of corrections.  A product runs at 75 % of
- * the peak in whole waves of tiles; memory reaches 80 % of its peak once enough accesses are in
- * flight, less for kernels known to be worse.  These are rough efficiency classes, not fits, with a
- * correspondingly wide interval. */
+ * the peak in whole waves of tiles, on a TPU in whole squares of its arrays; memory reaches 80 % of
+ * its peak once enough accesses are in flight, less for kernels known to be worse.  These are rough
+ * efficiency classes, not fits, with a correspondingly wide interval. */
 #include "models/compute/atlas/atlas.h"
 
 #include <math.h>
@@ -45,6 +45,20 @@ static double memory_efficiency(const orr_kernel *k)
     }
 }
 
+/* A systolic array holds a square of one operand and takes rows of the other as a stream: a TPU
+ * pads n and k to its side, rows only to those of a vector register (8 of 32 bits, 16 of 16, 32 of
+ * 8; "How to scale your model", part 2).  Rows are shared out among all arrays. */
+static double streamed_seconds(const orr_chip *chip, const orr_kernel *k)
+{
+    const double groups = k->kind == ORR_KERNEL_GROUPED ? least_one(k->groups) : 1;
+    const double bytes = orr_kernel_type_bytes(k->type);
+    const double side = chip->array, step = bytes >= 4 ? 8 : bytes >= 2 ? 16 : 32;
+    const double rows = groups * atlas_ceil((double)k->m / groups / step) * step;
+    const double squares = atlas_ceil((double)k->n / side) * atlas_ceil((double)k->k / side);
+    const double padded = 2 * least_one(k->batch) * rows * squares * side * side;
+    return padded / (chip->peak_tflops[k->type] * 1e12 * PRODUCT_EFFICIENCY);
+}
+
 /* Seconds per FLOP increase if the last wave of tiles is not full. */
 static double product_seconds(const orr_chip *chip, const orr_kernel *k, double flops)
 {
@@ -67,7 +81,7 @@ static double compute_seconds(const orr_chip *chip, const orr_kernel *k, double 
     switch (k->kind) {
     case ORR_KERNEL_GEMM:
     case ORR_KERNEL_GROUPED:
-        return product_seconds(chip, k, flops);
+        return chip->array ? streamed_seconds(chip, k) : product_seconds(chip, k, flops);
     case ORR_KERNEL_MOE:
     case ORR_KERNEL_CONV:
         return flops / (peak * 0.5);
