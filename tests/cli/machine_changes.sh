@@ -7,6 +7,12 @@ orrery machine show mine.yml:4 --json >a
 orrery machine show dgx-h100:4,scale_up.bandwidth=900GB/s,usd_per_hour=2.5,fabric.oversubscription=2 --json | cmp - a && echo "the same machine"
 orrery machine show dgx-h100:4,nics.bandwidth=800Gb/s --file >written.yml
 orrery machine show dgx-h100:1,watts=9000 --file | grep watts
+# The power of a node is for its devices, unless it is given.
+printf 'base: dgx-h100\ndevices: 4\n' >half.yml
+printf 'base: dgx-h100\ndevices: 4\nwatts: 6000\n' >own.yml
+for machine in half.yml own.yml dgx-h100,devices=4 dgx-h100,watts=6000,devices=4 dgx-h100,devices=4,watts=6000; do
+    orrery machine show $machine | grep power
+done
 # In any order, as long as the whole holds together.
 orrery machine show trainium2,devices=4,scale_up.size=[2,2] | sed -n 2p
 orrery machine show trainium2,scale_up.size=[2,2],devices=4 | sed -n 2p

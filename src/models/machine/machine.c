@@ -274,6 +274,14 @@ static orr_code take_base(orr_yaml_value map, orr_machine *m, orr_error *err)
     return code;
 }
 
+/* The power of a node is that of its devices: a file or changes with other devices and no watts of
+ * their own keep the base's for each of them. */
+static void scale_watts(orr_machine *m, uint32_t devices_before)
+{
+    if (devices_before && m->devices != devices_before)
+        m->watts *= (double)m->devices / devices_before;
+}
+
 /* An interval belongs to its estimate: a file with its own cost does not inherit the interval of
  * its base. */
 static orr_code take_overlap(orr_yaml_value map, orr_machine *m, orr_error *err)
@@ -350,8 +358,10 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, const char *lab
     if ((code = orr_yaml_check_keys(map, keys, err)) || (code = take_base(map, m, err)) ||
         (code = orr_yaml_take_text(map, "name", m->name, sizeof m->name, err)) ||
         (code = orr_yaml_take_text(map, "note", m->note, sizeof m->note, err)) ||
-        (code = take_device(map, m, label, err)) ||
-        (code = take_u32(map, "nodes", 1, MACHINE_NODES, &m->nodes, err)) ||
+        (code = take_device(map, m, label, err)))
+        return code;
+    const uint32_t devices = m->devices;
+    if ((code = take_u32(map, "nodes", 1, MACHINE_NODES, &m->nodes, err)) ||
         (code = take_u32(map, "devices", 1, MACHINE_DEVICES, &m->devices, err)) ||
         (code = take_up(map, m, err)) || (code = take_nics(map, m, err)) ||
         (code = take_fabric(map, m, err)) || (code = take_collectives(map, m, label, err)) ||
@@ -359,6 +369,9 @@ static orr_code take_machine(orr_yaml_value map, orr_machine *m, const char *lab
         (code = orr_yaml_take_text(map, "software", m->software, sizeof m->software, err)) ||
         (code = orr_yaml_take_number(map, "usd_per_hour", 0, 1e6, &m->usd_per_hour, err)))
         return code;
+    orr_yaml_value v;
+    if (label && orr_yaml_find(map, "base", &v))
+        scale_watts(m, devices);
     return orr_yaml_take_number(map, "watts", 0, 1e9, &m->watts, err);
 }
 
@@ -645,13 +658,18 @@ static orr_code change(orr_machine *m, const char *text, size_t length, orr_erro
 static orr_code apply_changes(orr_machine *m, const char *at, orr_error *err)
 {
     orr_code code = ORR_OK;
+    const uint32_t devices = m->devices;
+    bool has_watts = false;
     if (at && *at == ',')
         note_base(m);
     while (!code && at && *at == ',') {
         const size_t n = change_length(++at);
+        has_watts |= key_length(at) == strlen("watts") && memcmp(at, "watts", strlen("watts")) == 0;
         code = change(m, at, n, err);
         at += n;
     }
+    if (!has_watts)
+        scale_watts(m, devices);
     return code;
 }
 
