@@ -36,7 +36,7 @@ typedef struct traffic {
 /* The cost of a collective without contention. */
 typedef struct known_cost {
     orr_collective kind;
-    uint64_t bytes; /* as the NCCL model counts them (bytes_of) */
+    uint64_t bytes; /* as the NCCL model counts them (joint_bytes_of) */
     nccl_cost cost;
 } known_cost;
 
@@ -182,15 +182,34 @@ static orr_code find_shape(joint_group *g, orr_error *err)
     g->shape.table = j->s->opt.nccl_table;
     g->shape.up_reduces = j->s->opt.up_reduces;
     g->shape.out_reduces = j->s->opt.out_reduces;
-    if (j->s->topology)
+    if (j->s->topology && j->paths)
         return shape_by_links(g, err);
     nccl_shape_by_dims(&j->s->net_config, j->per_node, g->members, g->count, &g->shape);
     return ORR_OK;
 }
 
+bool joint_shape_of(orr_sim *s, const uint32_t *members, uint32_t count, nccl_shape *out)
+{
+    const bool is_fluid = s->net_ops == &orr__net_fluid;
+    orr_error unused;
+    /* Dimensions that became links are still known; a file of links is not. */
+    if (!is_fluid && s->is_link_level)
+        return false;
+    struct joint j = {.s = s,
+                      .f = is_fluid ? fluid_network_flows(s->net) : NULL,
+                      .paths = is_fluid ? fluid_network_paths(s->net) : NULL,
+                      .per_node = ranks_per_node(s)};
+    /* The members are only read; the cast saves a second struct. */
+    joint_group g = {.j = &j, .members = (uint32_t *)members, .count = count};
+    if (find_shape(&g, &unused))
+        return false; /* the run reports it */
+    *out = g.shape;
+    return true;
+}
+
 /* ---- groups ---- */
 
-static bool is_member(const orr_sim *s, uint32_t rank, uint32_t base, uint32_t mask)
+bool joint_is_member(const orr_sim *s, uint32_t rank, uint32_t base, uint32_t mask)
 {
     for (uint32_t k = 0; k < s->dims; k++) {
         const uint32_t n = s->net_config.npus[k];
@@ -214,7 +233,7 @@ static bool list_members(joint_group *g, uint32_t base, uint32_t mask)
         return true;
     }
     for (uint32_t r = 0; r < s->npu_count; r++)
-        if (is_member(s, r, base, mask))
+        if (joint_is_member(s, r, base, mask))
             g->members[g->count++] = r;
     return true;
 }
@@ -669,14 +688,13 @@ static void sent(void *meeting, uint64_t unused)
     clk_after(s->clock, m->latency, finish, m, 0);
 }
 
-/* Bytes as the NCCL model counts them: for an all-gather the size of the result. */
-static uint64_t bytes_of(const meeting_of_ranks *m)
+uint64_t joint_bytes_of(orr_collective kind, uint64_t size, uint32_t count)
 {
-    const bool is_shard = m->kind == ORR_COLL_ALL_GATHER || m->kind == ORR_COLL_GATHER;
-    const uint64_t n = is_shard ? m->group->count : 1;
+    const bool is_shard = kind == ORR_COLL_ALL_GATHER || kind == ORR_COLL_GATHER;
+    const uint64_t n = is_shard ? count : 1;
     /* Sizes come from files: a product that wraps would be a short collective instead of an absurd
      * one. */
-    return m->size > UINT64_MAX / n ? UINT64_MAX : m->size * n;
+    return size > UINT64_MAX / n ? UINT64_MAX : size * n;
 }
 
 enum { MOST_COSTS = 64 };
@@ -736,7 +754,7 @@ static void begin(meeting_of_ranks *m)
     joint_group *g = m->group;
     orr_sim *s = g->j->s;
     orr_error err;
-    const nccl_cost *known = find_cost(g, m->kind, bytes_of(m));
+    const nccl_cost *known = find_cost(g, m->kind, joint_bytes_of(m->kind, m->size, g->count));
     if (s->code)
         return;
     if (!known) {

@@ -9,6 +9,8 @@
 
 #include "run_state.h"
 
+struct nccl_shape;
+
 orr_code joint_create(orr_sim *s, orr_error *err); /* orr_sim.joint; NULL if not needed */
 void joint_destroy(struct joint *j);               /* NULL is fine */
 
@@ -29,6 +31,14 @@ orr_code joint_add_links(struct joint *j,
                          double up,
                          double out,
                          orr_error *err);
+
+/* Placement of a group for the NCCL model, before or during a run.  *out is all zero before.
+ * False: only links are known, of a network without routes, or out of memory. */
+bool joint_shape_of(orr_sim *s, const uint32_t *members, uint32_t count, struct nccl_shape *out);
+/* Bytes as that model counts them: for an all-gather the size of the result. */
+uint64_t joint_bytes_of(orr_collective kind, uint64_t size, uint32_t count);
+/* Does the rank differ from `base` only in the dimensions of mask, one bit each? */
+bool joint_is_member(const orr_sim *s, uint32_t rank, uint32_t base, uint32_t mask);
 
 /* A number that differs where groups that load links alike may take different times. */
 uint64_t joint_mark(struct joint *j, const uint32_t *members, uint32_t count);

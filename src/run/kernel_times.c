@@ -8,13 +8,17 @@
  * the power cap with the mean rate of the whole step (solved in a few rounds), and the host, which
  * issues kernels one after the other: a kernel starts when the device is free and the host has
  * issued it (software.h).  The wait goes into the node's time, so that a node takes the same time
- * on all ranks of a class and folding stays exact.
+ * on all ranks of a class and folding stays exact.  So a walk through the step must advance the
+ * device as the run will: with its times of collectives (comm_times.c), from when their input is
+ * there.  Host time that a walk spends and the run does not have would be lost, and faster links
+ * would make steps longer.
  *
  * Equal texts are timed once.  The nodes of a layer have the same attributes in every layer and
  * micro-batch, and in the same order, so a node's text is found by the bytes of its attributes:
  * most nodes cost one comparison of about 100 bytes.  The passes for clock and errors, up to seven,
  * go over an array of steps, which holds what is equal in all of them: 25 instructions per node and
- * pass.  So times by kernels add less than a tenth to a folded step (docs/design/folding.md). */
+ * pass, 40 if collectives overlap with kernels.  So times by kernels add about a tenth to a folded
+ * step (docs/design/folding.md). */
 #include "workload.h"
 
 #include "base/memory/hash.h"
@@ -58,7 +62,9 @@ enum {
     STEP_EXPERTS = 64, /* a router's forward pass, whose result the host reads */
     STEP_LAST = 128,   /* the update behind the backward pass */
     STEP_TURN = 256,   /* begins a turn of serving, which the host plans by the tokens before it */
-    STEP_READY = 512   /* t->ready counts, of kernels and of communication */
+    STEP_READY = 512,  /* t->ready counts, of kernels and of communication */
+    STEP_FEEDS = 1024, /* kernels for which communication waits */
+    STEP_CHAIN = 2048  /* communication between two kernels, for which all of the device waits */
 };
 
 typedef struct walk_step {
@@ -75,6 +81,9 @@ typedef struct seen_attrs {
     uint32_t next; /* which came after it the last time */
 } seen_attrs;
 
+/* All but what is frequent. */
+static const uint32_t STEP_RARE = ~(uint32_t)(STEP_READY | STEP_FEEDS);
+
 /* Of a row in one pass. */
 typedef struct row_now {
     double us, host_us, half_us; /* half_us: of the host */
@@ -88,7 +97,7 @@ typedef struct timing {
     const work_peaks *peaks; /* replace the chip's own; NULL: the chip itself */
     double memory, host;     /* speed factors of its memory and of the host */
     double deviations;       /* of the job's slowest device from the mean one */
-    double rank_GBps;        /* for communication that blocks the device; 0: not known */
+    work_comm *comm;         /* times of what blocks the device, or goes beside */
     orr_intern *texts;
     kernel_row *rows; /* by text */
     size_t row_room, row_count;
@@ -97,14 +106,12 @@ typedef struct timing {
     uint32_t seen_last; /* of the node before */
     walk_step *steps;   /* what takes time on device or host, in program order */
     size_t step_room, step_count;
-    double *comm_us; /* of the steps that are communication */
-    size_t comm_room, comm_count;
-    row_now *now;   /* by row */
-    double flops;   /* of all steps */
-    uint32_t timed; /* nodes */
-    /* us, by place: of what goes on beside another pass, and of what waits for it; NULL: nothing
-     * does */
-    double *ready;
+    const double *comm_us; /* by number (comm_times.c) */
+    row_now *now;          /* by row */
+    double flops;          /* of all steps */
+    uint32_t timed;        /* nodes */
+    double *ready;         /* us, by place: when what it waits for is done; where that may matter */
+    bool has_beside;       /* something goes on beside another pass: it matters everywhere */
     bool has_grads, has_experts;
 } timing;
 
@@ -282,21 +289,26 @@ static orr_code row_of_node(timing *t, uint32_t node, uint32_t *out, orr_error *
 /* ---- the step ---- */
 
 typedef struct walk_state {
-    double device, host; /* us: free from then on */
-    double beside;       /* the same, of the stream that overlaps with another pass */
-    double picked;       /* us: when the router was done, whose token counts the host reads */
-    double slow;         /* highest clock over the current clock */
-    double waits;        /* us the device waits for the host; with ticks */
-    double compute;      /* us of all kernels, with those waits; with ticks */
-    double speed;        /* slowdown of the host */
+    double device, host;     /* us: free from then on */
+    double beside;           /* the same, of the stream that overlaps with another pass */
+    double free[WORK_SLOTS]; /* the same, of collectives that the device waits for */
+    double picked;           /* us: when the router was done, whose token counts the host reads */
+    double slow;             /* highest clock over the current clock */
+    double waits;            /* us the device waits for the host; with ticks */
+    double compute;          /* us of all kernels, with those waits; with ticks */
+    double speed;            /* slowdown of the host */
 } walk_state;
 
 /* Successors of a node start no earlier than its end. */
 static void make_ready(const timing *t, uint32_t p, double done)
 {
     const work_graph *g = t->g;
-    for (uint32_t e = g->child_first[p]; t->ready && e < g->child_first[p + 1]; e++)
-        t->ready[g->child[e]] = fmax(t->ready[g->child[e]], done);
+    double *const ready = t->ready;
+    for (const uint32_t *c = g->child + g->child_first[p], *end = g->child + g->child_first[p + 1];
+         c < end; c++)
+        /* Not back to one that this walk has passed: the next walk would find it. */
+        if (ready[*c]<done && * c> p)
+            ready[*c] = done;
 }
 
 static bool goes_beside(const work_graph *g, uint32_t p)
@@ -304,16 +316,6 @@ static bool goes_beside(const work_graph *g, uint32_t p)
     const orr_columns *c = &g->t->columns;
     return c->stream && work_is_comm_slot(g->slot[p]) &&
            c->stream[g->node[p]] == ORR__STREAM_BESIDE;
-}
-
-/* Rough: an all-to-all crosses a link once, a reduction twice. */
-static double communication_us(const timing *t, uint32_t p)
-{
-    const orr_columns *c = &t->g->t->columns;
-    const uint32_t node = t->g->node[p];
-    const double times = c->comm_type && c->comm_type[node] == ORR_COLL_ALL_TO_ALL ? 1e-3 : 2e-3;
-    const double bytes = c->comm_size ? (double)c->comm_size[node] : 0;
-    return 15 + (t->rank_GBps > 0 ? times * bytes / t->rank_GBps : 0);
 }
 
 /* The prefix of a node's name that identifies the pass of a layer: "mb2.layer17.". */
@@ -393,14 +395,6 @@ static bool add_step(timing *t, uint32_t place, uint32_t index, uint32_t what)
     return true;
 }
 
-static bool add_comm_us(timing *t, uint32_t p)
-{
-    if (!orr_grow(&t->comm_us, &t->comm_room, t->comm_count + 1))
-        return false;
-    t->comm_us[t->comm_count++] = communication_us(t, p);
-    return true;
-}
-
 static bool holds_device(const work_graph *g, uint32_t p)
 {
     const orr_columns *c = &g->t->columns;
@@ -413,23 +407,46 @@ static bool holds_device(const work_graph *g, uint32_t p)
     return false;
 }
 
-/* Rough estimate of the device's wait for communication. */
+/* While steps are found, t->ready counts the parents whose ends a walk knows. */
+static bool count_parent(timing *t, uint32_t p)
+{
+    const work_graph *g = t->g;
+    bool has_comm = false;
+    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++) {
+        const uint32_t child = g->child[e];
+        if (work_is_comm_slot(g->slot[child])) {
+            t->ready[child]++;
+            has_comm = true;
+        }
+    }
+    return has_comm;
+}
+
+/* Not behind a message, whose sender is another rank. */
+static bool knows_parents(const timing *t, uint32_t p)
+{
+    return t->ready[p] == (double)t->g->parents[p];
+}
+
+/* What the device waits for, as if it met nobody else on its links. */
 static bool add_communication(timing *t, uint32_t p)
 {
     const uint8_t type = t->g->t->columns.type[t->g->node[p]];
     uint32_t what = STEP_COMM;
     if (type != ORR_NODE_COMM_COLL)
         what |= t->software->waits_for_messages && type == ORR_NODE_COMM_RECV ? STEP_MESSAGE : 0;
-    else if (t->ready && goes_beside(t->g, p))
+    else if (t->has_beside && goes_beside(t->g, p))
         what |= STEP_BESIDE;
     else
         what |= holds_device(t->g, p) ? STEP_HOLDS : 0;
     if (what == STEP_COMM && t->software->collective_us == 0)
         return true; /* costs nobody time */
-    if (what & STEP_HOLDS && t->ready)
-        what |= STEP_READY;
-    const uint32_t index = (uint32_t)t->comm_count;
-    return (!(what & (STEP_BESIDE | STEP_HOLDS)) || add_comm_us(t, p)) &&
+    if (what & (STEP_HOLDS | STEP_BESIDE)) {
+        what |= knows_parents(t, p) ? STEP_READY : 0;
+        count_parent(t, p);
+    }
+    uint32_t index = 0;
+    return (!(what & (STEP_BESIDE | STEP_HOLDS)) || work_comm_find(t->comm, p, &index)) &&
            add_step(t, p, index, what);
 }
 
@@ -437,7 +454,8 @@ static bool add_communication(timing *t, uint32_t p)
 static bool add_kernels_of(timing *t, uint32_t p, uint32_t row, orr_str *last)
 {
     const orr_software *s = t->software;
-    uint32_t what = t->ready ? STEP_READY : 0;
+    uint32_t what = t->has_beside ? STEP_READY : 0;
+    what |= count_parent(t, p) ? STEP_FEEDS : 0; /* or not, if link_steps says so */
     if (s->micro_batch_us > 0 && takes_tokens(t, p, last))
         what |= STEP_TOKENS;
     if (s->host > 0 && !t->has_grads && begins_turn(t, p, last))
@@ -450,6 +468,83 @@ static bool add_kernels_of(timing *t, uint32_t p, uint32_t row, orr_str *last)
     t->flops += t->rows[row].flops;
     t->timed++;
     return add_step(t, p, row, what);
+}
+
+static bool is_child(const work_graph *g, uint32_t p, uint32_t child)
+{
+    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
+        if (g->child[e] == child)
+            return true;
+    return false;
+}
+
+/* Must a walk tell some communication when this node is done?  Collectives of one stream follow
+ * each other anyway. */
+static bool feeds(const timing *t, uint32_t p)
+{
+    const work_graph *g = t->g;
+    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
+        if (work_is_comm_slot(g->slot[g->child[e]]) && t->ready[g->child[e]] < 0 &&
+            g->slot[g->child[e]] != g->slot[p])
+            return true;
+    return false;
+}
+
+/* Most collectives follow the kernels that make their input and are followed by those that take
+ * their output: there the device has nothing else to do, and a walk need not ask who waits for
+ * whom. */
+static bool is_chain(const timing *t, const walk_step *s)
+{
+    const work_graph *g = t->g;
+    return !t->has_beside && s->what == (STEP_COMM | STEP_HOLDS | STEP_READY) && s > t->steps &&
+           s + 1 < t->steps + t->step_count && !(s[-1].what & STEP_COMM) &&
+           !(s[1].what & STEP_COMM) && is_child(g, s[-1].place, s->place) &&
+           is_child(g, s->place, s[1].place) && t->ready[s->place] == 0 && !feeds(t, s->place);
+}
+
+/* A collective may wait for one of another stream longer than the device does. */
+static void mark_other_streams(timing *t, uint32_t p)
+{
+    const work_graph *g = t->g;
+    for (uint32_t e = g->child_first[p]; e < g->child_first[p + 1]; e++)
+        if (work_is_comm_slot(g->slot[g->child[e]]) && g->slot[g->child[e]] != g->slot[p])
+            t->ready[g->child[e]] = -1;
+}
+
+/* Which times a walk has to keep, beside those of device and host. */
+static void link_steps(timing *t)
+{
+    const work_graph *g = t->g;
+    walk_step *const end = t->steps + t->step_count;
+    /* From here on it is below 0 where a walk has to keep the time. */
+    memset(t->ready, 0, g->count * sizeof *t->ready);
+    for (const walk_step *s = t->steps; s < end; s++)
+        if (s->what & STEP_HOLDS)
+            mark_other_streams(t, s->place);
+    for (walk_step *s = end; s-- > t->steps;) { /* children first */
+        if (!(s->what & STEP_HOLDS))
+            continue;
+        if (is_chain(t, s)) {
+            s->what = STEP_COMM | STEP_HOLDS | STEP_CHAIN;
+            continue;
+        }
+        if (s->what & STEP_READY)
+            t->ready[s->place] = -1;
+        for (uint32_t e = g->child_first[s->place]; e < g->child_first[s->place + 1]; e++)
+            if (!work_is_comm_slot(g->slot[g->child[e]]))
+                t->ready[g->child[e]] = -1;
+    }
+    for (walk_step *s = t->steps; s < end; s++) {
+        if (s->what & STEP_COMM)
+            continue;
+        if (t->ready[s->place] < 0)
+            s->what |= STEP_READY;
+        if (t->has_beside)
+            s->what |= STEP_FEEDS;
+        else if (s->what & STEP_FEEDS && !feeds(t, s->place))
+            s->what &= ~(uint32_t)STEP_FEEDS;
+    }
+    memset(t->ready, 0, g->count * sizeof *t->ready);
 }
 
 static orr_code find_steps(timing *t, orr_error *err)
@@ -475,11 +570,30 @@ static orr_code find_steps(timing *t, orr_error *err)
     }
     if (last != SIZE_MAX && t->has_grads) /* where a device has its queue */
         t->steps[last].what |= STEP_LAST;
+    link_steps(t);
+    t->comm_us = work_comm_us(t->comm);
     t->now = orr_alloc(t->row_count, sizeof *t->now);
     return t->now ? ORR_OK : orr_no_memory(err);
 }
 
 /* ---- passes over them ---- */
+
+/* Left as the next walk expects it. */
+static double take_ready(const timing *t, uint32_t p)
+{
+    const double at = t->ready[p];
+    t->ready[p] = 0;
+    return at;
+}
+
+/* As in a run, it begins when its input is there, and the device goes on with what does not need
+ * it. */
+static void hold(const timing *t, walk_state *w, const walk_step *s, double at)
+{
+    double *const free = &w->free[t->g->slot[s->place]];
+    *free = (at < *free ? *free : at) + t->comm_us[s->index];
+    make_ready(t, s->place, *free);
+}
 
 /* The rare ones. */
 static void walk_communication(const timing *t, walk_state *w, const walk_step *s)
@@ -490,12 +604,13 @@ static void walk_communication(const timing *t, walk_state *w, const walk_step *
         /* Before an exchange the host waits for the token counts copied after the router; work that
          * it issued since then continues. */
         w->host = fmax(w->host, w->picked);
-        w->beside = fmax(fmax(w->beside, t->ready[s->place]), w->host) + t->comm_us[s->index];
+        const double at = fmax(t->ready[s->place], s->what & STEP_READY ? 0 : w->host);
+        w->beside = fmax(w->beside, at) + t->comm_us[s->index];
         make_ready(t, s->place, w->beside);
     }
     if (s->what & STEP_HOLDS) {
-        w->device = fmax(w->device, w->host) + t->comm_us[s->index];
-        make_ready(t, s->place, w->device);
+        const double ready = take_ready(t, s->place);
+        hold(t, w, s, s->what & STEP_READY ? ready : fmax(w->device, w->host));
     }
 }
 
@@ -510,16 +625,13 @@ static void before_kernels(const timing *t, walk_state *w, const walk_step *s)
         w->host += t->software->step_us * w->speed;
     if (s->what & STEP_BLOCK)
         w->host += t->software->block_us * w->speed;
-    if (s->what & STEP_READY)
-        w->device = fmax(w->device, t->ready[s->place]);
 }
 
 static void after_kernels(const timing *t, walk_state *w, const walk_step *s)
 {
-    make_ready(t, s->place, w->device);
     if (s->what & STEP_EXPERTS) {
         w->picked = w->device;
-        if (!t->ready)
+        if (!t->has_beside)
             w->host = fmax(w->host, w->device);
     }
 }
@@ -528,7 +640,8 @@ static void after_kernels(const timing *t, walk_state *w, const walk_step *s)
 static void walk(const timing *t, walk_state *w, uint64_t *ticks)
 {
     w->waits = w->beside = w->picked = w->compute = 0;
-    if (t->ready)
+    memset(w->free, 0, sizeof w->free);
+    if (t->has_beside)
         memset(t->ready, 0, t->g->count * sizeof *t->ready);
     const double comm_host_us = t->software->collective_us * w->speed;
     for (size_t i = 0; i < t->row_count; i++) {
@@ -537,16 +650,14 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         t->now[i] = (row_now){r->fixed_us + r->clocked_us * w->slow, host_us, host_us * 0.5};
     }
     double host = 0, device = 0; /* in registers, where the usual steps need nothing else */
-    /* us the device waited for the launch of collectives.  Their nodes begin as soon as their input
-     * is there, so the next kernel takes it.  Not in training: the hosts of its presets were fitted
-     * without. */
-    double owed = 0;
     for (const walk_step *s = t->steps, *end = s + t->step_count; s < end; s++) {
         if (s->what & STEP_COMM) {
             host += comm_host_us;
-            if (s->what == (STEP_COMM | STEP_HOLDS)) {
-                owed += !t->has_grads && device < host ? host - device : 0;
-                device = (device < host ? host : device) + t->comm_us[s->index];
+            if (s->what & STEP_CHAIN) {
+                double *const free = &w->free[t->g->slot[s->place]];
+                device = *free = (device < *free ? *free : device) + t->comm_us[s->index];
+            } else if (s->what == (STEP_COMM | STEP_HOLDS | STEP_READY)) {
+                hold(t, w, s, take_ready(t, s->place));
             } else if (s->what != STEP_COMM) {
                 w->host = host;
                 w->device = device;
@@ -557,7 +668,11 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
             continue;
         }
         const row_now *r = &t->now[s->index];
-        if (s->what) {
+        if (s->what & STEP_READY) {
+            const double ready = take_ready(t, s->place);
+            device = device < ready ? ready : device;
+        }
+        if (s->what & STEP_RARE) {
             w->host = host;
             w->device = device;
             before_kernels(t, w, s);
@@ -571,20 +686,20 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
         const double wait = host - r->half_us - device;
         const double whole = (wait > 0 ? wait : 0) + r->us;
         device += whole;
-        if (s->what) {
+        if (s->what & STEP_FEEDS)
+            make_ready(t, s->place, device);
+        if (s->what & STEP_RARE) {
             w->host = host;
             w->device = device;
             after_kernels(t, w, s);
             host = w->host;
         }
         if (ticks) {
-            w->compute += whole + owed;
-            w->waits += (wait > 0 ? wait : 0) + owed;
+            w->compute += whole;
+            w->waits += wait > 0 ? wait : 0;
             /* Never 0, which would mean the recorded duration. */
-            const double ns = (whole + owed) * 1e3;
-            ticks[s->place] = ns < 1 ? 1 : (uint64_t)(ns + 0.5);
+            ticks[s->place] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
         }
-        owed = 0;
     }
     w->host = host;
     w->device = device;
@@ -688,7 +803,7 @@ orr_code work_graph_time(
                 .memory = how->memory > 0 ? how->memory : 1,
                 .host = how->host > 0 ? how->host : 1,
                 .deviations = orr_highest_of(ranks),
-                .rank_GBps = how->rank_GBps,
+                .comm = how->comm,
                 .texts = orr_intern_create()};
     const orr_software *const made_with = software_of(g->t);
     t.software = how->software ? how->software : made_with;
@@ -702,11 +817,10 @@ orr_code work_graph_time(
     uint32_t beside = 0;
     while (beside < g->count && !goes_beside(g, beside))
         beside++;
-    const bool has_beside = beside < g->count;
-    if (has_beside)
-        t.ready = orr_alloc(g->count, sizeof *t.ready);
-    orr_code code = t.texts && t.seen && g->ticks && (t.ready || !has_beside) ? find_steps(&t, err)
-                                                                              : orr_no_memory(err);
+    t.has_beside = beside < g->count;
+    t.ready = orr_alloc(g->count, sizeof *t.ready);
+    orr_code code =
+        t.texts && t.seen && g->ticks && t.ready ? find_steps(&t, err) : orr_no_memory(err);
     if (!code)
         fill_ticks(&t, g->ticks);
     *timed += t.timed;
@@ -714,7 +828,6 @@ orr_code work_graph_time(
     orr_free(t.ready);
     orr_free(t.seen);
     orr_free(t.steps);
-    orr_free(t.comm_us);
     orr_free(t.now);
     orr_free(t.rows);
     return code;

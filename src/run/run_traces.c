@@ -31,7 +31,9 @@ static orr_code need_set(orr_run *r, orr_error *err)
 {
     const orr_set_options opt = {.size = sizeof opt,
                                  .threads = r->config.threads,
-                                 .joins_alike = r->config.fold != ORR_RUN_FOLD_OFF};
+                                 /* Not only to fold: ranks of a class share the times of their
+                                  * nodes, which must not depend on folding (comm_times.c). */
+                                 .joins_alike = true};
     if (r->config.set)
         return ORR_OK;
     const orr_code code = orr_set_open(r->config.traces, &opt, &r->set, err);

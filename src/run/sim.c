@@ -301,20 +301,6 @@ static void find_like_chip(orr_sim *s)
     }
 }
 
-/* GiB/s that a rank sends in the first dimension, over all its links there: those of a mesh work at
- * the same time, and so do both directions of a ring.  0: not known. */
-static double rank_rate(const orr_net_config *n)
-{
-    double links = 1;
-    if (!n->dims)
-        return 0;
-    if (n->shape[0] == ORR_NET_FULLY_CONNECTED && n->npus[0] > 1)
-        links = n->npus[0] - 1;
-    else if (n->shape[0] == ORR_NET_RING && n->npus[0] > 2)
-        links = 2;
-    return links * n->bandwidth[0];
-}
-
 /* Ranks whose memory or host has another speed (--ranks-file) have times of their own. */
 static orr_code time_paces(orr_sim *s, const work_timing *how, orr_error *err)
 {
@@ -331,9 +317,12 @@ static orr_code time_paces(orr_sim *s, const work_timing *how, orr_error *err)
     for (r = 0; r < s->npu_count && !code; r++) {
         work_graph *g = &s->graphs[orr_set_class_of(s->set, r)];
         s->rank_ticks[r] = g->ticks;
-        if (g->ticks && (v[r].memory != 1 || v[r].host != 1))
-            code = work_graph_pace(g, how, v[r].memory, v[r].host, orr__set_job_ranks(s->set, r),
-                                   &s->rank_ticks[r], err);
+        if (!g->ticks || (v[r].memory == 1 && v[r].host == 1))
+            continue;
+        code = !work_comm_begin(how->comm, orr_set_class_of(s->set, r))
+                   ? orr_no_memory(err)
+                   : work_graph_pace(g, how, v[r].memory, v[r].host, orr__set_job_ranks(s->set, r),
+                                     &s->rank_ticks[r], err);
     }
     return code;
 }
@@ -343,21 +332,29 @@ static orr_code time_graphs(orr_sim *s, orr_error *err)
     orr_code code = ORR_OK;
     uint32_t timed = 0;
     const work_peaks peaks = {s->system.peak_perf, s->system.local_mem_bw};
+    work_comm *comm = work_comm_create(s);
+    if (!comm)
+        return orr_no_memory(err);
     const work_timing how = {.chip = s->like_chip ? s->like_chip : s->opt.chip,
                              .software = s->opt.software,
                              .peaks = s->like_chip ? &peaks : NULL,
                              .memory = s->opt.change.memory,
-                             .rank_GBps = rank_rate(&s->net_config)};
+                             .comm = comm};
     for (uint32_t k = 0; k < orr_set_class_count(s->set) && !code; k++)
         if (s->graphs[k].t)
-            code = work_graph_time(&s->graphs[k], &how,
-                                   orr__set_job_ranks(s->set, orr_set_class_first(s->set, k)),
-                                   &timed, err);
+            code = work_comm_begin(comm, k)
+                       ? work_graph_time(&s->graphs[k], &how,
+                                         orr__set_job_ranks(s->set, orr_set_class_first(s->set, k)),
+                                         &timed, err)
+                       : orr_no_memory(err);
     if (!code && !timed && s->opt.chip && !s->opt.chip_is_default)
         code = orr_fail(err, ORR_EINPUT, NULL,
                         "nothing in %s can be timed for a chip: no node has kernels or num_ops",
                         s->opt.workload ? s->opt.workload : "the set");
-    return code ? code : time_paces(s, &how, err);
+    if (!code)
+        code = time_paces(s, &how, err);
+    work_comm_destroy(comm);
+    return code;
 }
 
 static orr_code ask_model(orr_sim *s, orr_error *err)
@@ -374,8 +371,7 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
     const orr_set_options opt = {.size = sizeof opt,
                                  .threads = s->opt.threads,
                                  .ignores_groups = s->opt.groups || s->rules->ignores_group_file,
-                                 .joins_alike = s->rules == &run_rules_ours &&
-                                                s->opt.fold != ORR_SIM_FOLD_OFF};
+                                 .joins_alike = s->rules == &run_rules_ours};
     orr_code code = ORR_OK;
     if (s->opt.set)
         s->set = s->opt.set;
@@ -409,10 +405,14 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
         if (!code && s->lanes < s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1)
             s->lanes = s->graphs[k].slot_count - WORK_SLOT_STREAMS + 1;
     }
-    if (!code)
-        find_like_chip(s);
-    if (!code && (s->opt.chip || s->like_chip))
-        code = time_graphs(s, err);
+    return code;
+}
+
+/* Once groups are known: what a host waits for depends on their placement. */
+static orr_code time_nodes(orr_sim *s, orr_error *err)
+{
+    find_like_chip(s);
+    const orr_code code = s->opt.chip || s->like_chip ? time_graphs(s, err) : ORR_OK;
     return code || !s->opt.compute ? code : ask_model(s, err);
 }
 
@@ -736,7 +736,7 @@ static orr_code set_up(orr_sim *s, orr_error *err)
     if ((code = cfg_read_system(&s->opt, s->arena, &s->key_notes, &s->system, err)))
         return code;
     if ((code = check_system(s, err)) || (code = sys_plans_read(s, err)) ||
-        (code = read_traces(s, err)) || (code = read_groups(s, err)))
+        (code = read_traces(s, err)) || (code = read_groups(s, err)) || (code = time_nodes(s, err)))
         return code;
     return build(s, err);
 }

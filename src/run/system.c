@@ -631,27 +631,44 @@ static bool plan_of(request *r, uint64_t size)
 
 /* ---- a collective (astra-sim.md 5.2) ---- */
 
-/* Which of so many dimensions involved_dim leaves. */
-static bool find_involved(const request *r, uint32_t dims, bool involved[ORR_NET_DIMS + 1])
+/* Which dimensions involved_dim leaves.  Returns its length; UINT32_MAX: there is none. */
+static uint32_t read_involved(const work_graph *g, uint32_t place, bool involved[ORR_NET_DIMS + 1])
 {
     orr_node node;
     orr_attr a;
     memset(involved, 1, (ORR_NET_DIMS + 1) * sizeof *involved);
-    orr_trace_node(r->n->graph->t, r->n->graph->node[r->place], &node);
-    if (!r->m && orr__node_get(&node, ORR__ATTR_INVOLVED_DIM, &a) && a.is_list &&
-        a.kind == ORR_VALUE_BOOL) {
-        orr_list it = orr_attr_items(&a);
-        orr_value v;
-        uint32_t k = 0;
-        while (k < ORR_NET_DIMS && orr_list_next(&it, &v))
-            involved[k++] = v.u != 0;
-        if (k < dims) {
-            run_fail_text(r->n->sim, r->n, r->place,
-                          "involved_dim has %u entries for %u dimensions", k, dims);
-            return false;
-        }
+    orr_trace_node(g->t, g->node[place], &node);
+    if (!orr__node_get(&node, ORR__ATTR_INVOLVED_DIM, &a) || !a.is_list || a.kind != ORR_VALUE_BOOL)
+        return UINT32_MAX;
+    orr_list it = orr_attr_items(&a);
+    orr_value v;
+    uint32_t k = 0;
+    while (k < ORR_NET_DIMS && orr_list_next(&it, &v))
+        involved[k++] = v.u != 0;
+    return k;
+}
+
+uint32_t sys_dims_of(const orr_sim *s, const work_graph *g, uint32_t place)
+{
+    bool involved[ORR_NET_DIMS + 1];
+    uint32_t mask = 0, count = 0;
+    read_involved(g, place, involved);
+    for (uint32_t k = 0; k < s->dims; k++) {
+        mask |= (uint32_t)involved[k] << k;
+        count += involved[k];
     }
-    return true;
+    return count == s->dims ? UINT32_MAX : mask;
+}
+
+/* The same for a request: a list that is too short ends the run. */
+static bool find_involved(const request *r, uint32_t dims, bool involved[ORR_NET_DIMS + 1])
+{
+    memset(involved, 1, (ORR_NET_DIMS + 1) * sizeof *involved);
+    const uint32_t k = r->m ? UINT32_MAX : read_involved(r->n->graph, r->place, involved);
+    if (k < dims)
+        run_fail_text(r->n->sim, r->n, r->place, "involved_dim has %u entries for %u dimensions", k,
+                      dims);
+    return k >= dims;
 }
 
 /* The dimensions in use: larger than one, and not excluded by involved_dim. */

@@ -11,6 +11,7 @@ typedef struct run_npu run_npu;
 typedef struct sys_stream sys_stream;
 typedef struct sys_bus sys_bus;
 struct sys_plans;
+struct work_graph;
 struct coll_plan;
 
 enum {
@@ -115,6 +116,8 @@ struct fold_copier;
 bool sys_copy(struct fold_copier *c, uint32_t k, run_npu *n, const run_npu *from);
 /* False: the node refers to an unknown group.  *out NULL: all ranks. */
 bool sys_find_group(const run_npu *n, uint32_t place, const cfg_group **out);
+/* The dimensions that a node without a group spans, one bit each; all bits: all of them. */
+uint32_t sys_dims_of(const orr_sim *s, const struct work_graph *g, uint32_t place);
 /* The group of a collective; NULL: none, or unknown. */
 const cfg_group *sys_node_group(const run_npu *n, uint32_t place);
 orr_str sys_group_text(orr_sim *s, int64_t id);                /* in decimal, cached */

@@ -45,7 +45,8 @@ typedef struct work_pace {
     uint64_t *ticks;
 } work_pace;
 
-typedef struct work_graph {
+typedef struct work_graph work_graph;
+struct work_graph {
     const orr_trace *t;
     const work_group_table **tables;
     uint32_t table_count;
@@ -62,7 +63,7 @@ typedef struct work_graph {
     unsigned slot_count; /* slots in use, at least WORK_SLOT_STREAMS */
     /* of a communication slot: the number in the trace; NO_VALUE: any */
     int64_t stream[WORK_SLOTS];
-} work_graph;
+};
 
 orr_code work_graph_make(const orr_trace *t,
                          const orr_rules_run *rules,
@@ -73,6 +74,7 @@ void work_graph_fini(work_graph *g);
  * recorded in the trace.
  * *timed is increased by the number of timed nodes. */
 struct orr_chip;
+struct work_comm;
 struct orr_software;
 /* A chip known only by these peaks. */
 typedef struct work_peaks {
@@ -83,7 +85,7 @@ typedef struct work_timing {
     const struct orr_software *software;
     const work_peaks *peaks; /* NULL: those of the chip */
     double memory, host;     /* speed factors of the device's memory and of the host; 0: 1 */
-    double rank_GBps;        /* see kernel_times.c */
+    struct work_comm *comm;  /* of the class of the graph */
 } work_timing;
 orr_code work_graph_time(
     work_graph *g, const work_timing *how, uint32_t ranks, uint32_t *timed, orr_error *err);
@@ -95,7 +97,18 @@ orr_code work_graph_pace(work_graph *g,
                          uint32_t ranks,
                          const uint64_t **out,
                          orr_error *err);
-/* The same with the caller's model (run.h), which overrides a chip. */
+/* ---- times of collectives alone, before the run (comm_times.c) ---- */
+
+typedef struct work_comm work_comm;
+work_comm *work_comm_create(struct orr_sim *s); /* once groups are known; NULL: out of memory */
+void work_comm_destroy(work_comm *c);
+/* From here on for this class of the set.  False: out of memory. */
+bool work_comm_begin(work_comm *c, uint32_t class_index);
+/* The number of the collective at this place; equal ones have the same.  False: out of memory. */
+bool work_comm_find(work_comm *c, uint32_t place, uint32_t *out);
+const double *work_comm_us(const work_comm *c); /* by number, once all were found */
+
+/* The same as work_graph_time with the caller's model (run.h), which overrides a chip. */
 struct orr_compute_ops;
 orr_code work_graph_ask(work_graph *g, const struct orr_compute_ops *model, orr_error *err);
 
