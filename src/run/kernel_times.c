@@ -521,7 +521,8 @@ static void link_steps(timing *t)
     for (const walk_step *s = t->steps; s < end; s++)
         if (s->what & STEP_HOLDS)
             mark_other_streams(t, s->place);
-    for (walk_step *s = end; s-- > t->steps;) { /* children first */
+    for (size_t i = t->step_count; i-- > 0;) { /* children first */
+        walk_step *const s = &t->steps[i];
         if (!(s->what & STEP_HOLDS))
             continue;
         if (is_chain(t, s)) {
@@ -570,7 +571,8 @@ static orr_code find_steps(timing *t, orr_error *err)
     }
     if (last != SIZE_MAX && t->has_grads) /* where a device has its queue */
         t->steps[last].what |= STEP_LAST;
-    link_steps(t);
+    if (t->step_count)
+        link_steps(t);
     t->comm_us = work_comm_us(t->comm);
     t->now = orr_alloc(t->row_count, sizeof *t->now);
     return t->now ? ORR_OK : orr_no_memory(err);
