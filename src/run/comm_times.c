@@ -34,7 +34,16 @@ typedef struct class_group {
     size_t count, room;
 } class_group;
 
-/* A key of `texts`: all bytes are set. */
+/* Of ranks along some dimensions: whichever rank is asked, they are placed alike. */
+typedef struct line_shape {
+    uint32_t mask, shape;
+} line_shape;
+
+/* Keys of `names` and `texts`: all bytes are set. */
+typedef struct group_name {
+    uint32_t by, number;
+} group_name;
+
 typedef struct collective {
     uint64_t size;
     uint32_t group; /* of the class */
@@ -46,12 +55,14 @@ struct work_comm {
     nccl_shape *shapes; /* all different; few, as groups repeat along a machine */
     size_t shape_count, shape_room;
     uint32_t *shape_of; /* by group; the last: of all ranks */
+    line_shape *lines;  /* by mask of dimensions */
+    size_t line_count, line_room;
     /* of one class */
     const work_graph *g;
     uint32_t class_index;
     class_group *groups;
     size_t group_count, group_room;
-    uint32_t last;     /* of groups: the one found before */
+    orr_intern *names; /* of groups, which have their numbers */
     orr_intern *texts; /* collectives, which have the numbers of their times */
     double *us;
     size_t us_count, us_room;
@@ -65,9 +76,10 @@ static void forget_class(work_comm *c)
 {
     for (size_t i = 0; i < c->group_count; i++)
         orr_free(c->groups[i].shapes);
+    orr_intern_destroy(c->names);
     orr_intern_destroy(c->texts);
-    c->group_count = c->us_count = c->last = 0;
-    c->texts = NULL;
+    c->group_count = c->us_count = 0;
+    c->names = c->texts = NULL;
 }
 
 work_comm *work_comm_create(orr_sim *s)
@@ -92,6 +104,7 @@ void work_comm_destroy(work_comm *c)
     forget_class(c);
     orr_free(c->groups);
     orr_free(c->shape_of);
+    orr_free(c->lines);
     orr_free(c->shapes);
     orr_free(c->us);
     orr_free(c);
@@ -104,7 +117,8 @@ bool work_comm_begin(work_comm *c, uint32_t class_index)
     forget_class(c);
     c->class_index = class_index;
     c->g = &c->s->graphs[class_index];
-    return (c->texts = orr_intern_create()) != NULL;
+    c->names = orr_intern_create();
+    return c->names && (c->texts = orr_intern_create()) != NULL;
 }
 
 /* ---- placement ---- */
@@ -126,15 +140,23 @@ static bool add_shape(work_comm *c, const uint32_t *members, uint32_t count, uin
     return true;
 }
 
-/* Ranks along these dimensions: whichever rank is asked, they are placed alike. */
 static bool add_line(work_comm *c, uint32_t rank, uint32_t mask, uint32_t *out)
 {
     const orr_sim *s = c->s;
+    for (size_t i = 0; i < c->line_count; i++)
+        if (c->lines[i].mask == mask) {
+            *out = c->lines[i].shape;
+            return true;
+        }
+    if (!orr_grow(&c->lines, &c->line_room, c->line_count + 1))
+        return false;
     uint32_t *members = orr_alloc(s->npu_count, sizeof *members), count = 0;
     for (uint32_t r = 0; members && r < s->npu_count; r++)
         if (joint_is_member(s, r, rank, mask))
             members[count++] = r;
     const bool ok = members && add_shape(c, members, count, out);
+    if (ok)
+        c->lines[c->line_count++] = (line_shape){mask, *out};
     orr_free(members);
     return ok;
 }
@@ -208,15 +230,9 @@ static class_group name_of(const work_comm *c, uint32_t place)
 static bool find_group(work_comm *c, uint32_t place, uint32_t *out)
 {
     class_group g = name_of(c, place);
-    if (c->last < c->group_count && c->groups[c->last].by == g.by &&
-        c->groups[c->last].number == g.number) {
-        *out = c->last;
-        return true;
-    }
-    for (*out = 0; *out < c->group_count; ++*out)
-        if (c->groups[*out].by == g.by && c->groups[*out].number == g.number)
-            break;
-    c->last = *out;
+    const group_name key = {(uint32_t)g.by, g.number};
+    if (!orr_intern_add(c->names, (orr_str){(const char *)&key, sizeof key}, out))
+        return false;
     if (*out < c->group_count)
         return true;
     const bool ok =
