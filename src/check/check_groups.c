@@ -10,6 +10,7 @@
 #include "check_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 
 #include <stdlib.h>
 
@@ -315,7 +316,7 @@ static bool sort_issues(gathering *g)
         return false;
     if (s->count)
         memcpy(s->sorted, s->all, s->count * sizeof *s->all);
-    qsort(s->sorted, s->count, sizeof *s->sorted, compare_issues);
+    orr_sort(s->sorted, s->count, sizeof *s->sorted, compare_issues);
     for (size_t i = 0; i < s->count; i++) {
         chk_port *p = &s->ports[s->sorted[i].port];
         if (p->count == 0)

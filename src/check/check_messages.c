@@ -21,6 +21,7 @@
 #include "check_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -356,7 +357,7 @@ static void add_to_channel(chk_channel *c, const chk_message *m)
 
 static void sort_messages(gathering *g, chk_side *s, const slot_list *own)
 {
-    qsort(s->messages, s->message_count, sizeof *s->messages, compare_messages);
+    orr_sort(s->messages, s->message_count, sizeof *s->messages, compare_messages);
     for (uint32_t i = 0; i < s->message_count; i++) {
         const chk_message *m = &s->messages[i];
         const bool is_new_line = i == 0 || m->to != m[-1].to;
@@ -432,7 +433,7 @@ static bool build_blocks(gathering *g, chk_side *s)
         const uint32_t peer = s->lines[s->channels[i].line].peer;
         order[i] = (blocked){&s->channels[i], peer, g->x->shapes.of_rank[peer]};
     }
-    qsort(order, count, sizeof *order, compare_blocked);
+    orr_sort(order, count, sizeof *order, compare_blocked);
     for (uint32_t i = 0; i < count; i++)
         add_to_block(s, &order[i]);
     return true;

@@ -8,6 +8,7 @@
 #include <orrery/lab/goal_check.h>
 
 #include "base/memory/buffer.h"
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 #include "trace/goal_impl.h"
 
@@ -146,7 +147,7 @@ static void compare(checker *c, size_t from, size_t to)
 static void check_pairs(checker *c)
 {
     if (c->count)
-        qsort(c->ends, c->count, sizeof *c->ends, by_channel);
+        orr_sort(c->ends, c->count, sizeof *c->ends, by_channel);
     for (size_t i = 0; i < c->count;) {
         size_t n = i;
         while (n < c->count && is_same(c, &c->ends[i], &c->ends[n]))

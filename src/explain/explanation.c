@@ -10,6 +10,7 @@
 #include <orrery/run.h>
 
 #include "base/memory/memory.h"
+#include "base/memory/sort.h"
 #include "facts.h"
 #include "run/engine.h"
 #include "run/run_state.h"
@@ -301,7 +302,7 @@ static void take_link(void *links, const orr_net_link *link)
 {
     link_list *l = links;
     if (l->count == 2 * MOST_LINKS) {
-        qsort(l->links, l->count, sizeof *l->links, compare_links);
+        orr_sort(l->links, l->count, sizeof *l->links, compare_links);
         l->count = MOST_LINKS;
     }
     l->links[l->count++] = *link;
@@ -326,7 +327,7 @@ static void split_name(const char *name, char *from, char *to)
 
 static void list_links(link_list *l)
 {
-    qsort(l->links, l->count, sizeof *l->links, compare_links);
+    orr_sort(l->links, l->count, sizeof *l->links, compare_links);
     if (l->count > MOST_LINKS)
         l->count = MOST_LINKS;
     for (size_t i = 0; i < l->count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_facts.c - the record of a run (src/run/watch.h) as facts: statistics per rank and over ranks,
  * collectives, traffic, the busiest links, provenance. */
+#include "base/memory/sort.h"
 #include "facts.h"
 
 #include <orrery/lab/chip.h>
@@ -359,7 +360,7 @@ static uint32_t sort_ranks(const orr__run_facts *f, unsigned figure, rank_run *r
         else
             runs[n++] = (rank_run){v, r, 1};
     }
-    qsort(runs, n, sizeof *runs, compare_runs);
+    orr_sort(runs, n, sizeof *runs, compare_runs);
     return n;
 }
 

@@ -4,6 +4,7 @@
  * Waits are collected, the object of each is determined, and these are followed to the end: a cause
  * or a cycle.  docs/design/stall.md describes the method and the causes.  Everything is done once,
  * after the last event; a run without a stall pays nothing. */
+#include "base/memory/sort.h"
 #include "facts.h"
 #include "stall_impl.h"
 
@@ -844,7 +845,7 @@ static bool make_table(
         if (!is_causes)
             out->entries[i].cause = ORR_STALL_NONE;
     }
-    qsort(out->entries, count, sizeof *out->entries, compare_entries);
+    orr_sort(out->entries, count, sizeof *out->entries, compare_entries);
     for (uint32_t i = 0, next; i < count; i = next) {
         run r = {.first = i, .rank_count = 1, .since = out->entries[i].since};
         for (next = i + 1; next < count && !compare_kind(&out->entries[i], &out->entries[next]);

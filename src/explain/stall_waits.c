@@ -9,6 +9,7 @@
 #include "stall_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "run/run_observer.h"
 
 #include <stdlib.h>
@@ -81,7 +82,7 @@ static bool read_messages(orr__stall *st)
         return false;
     for (uint32_t i = 0; i < st->message_count; i++)
         st->messages[i].receiver = tape_receiver(st->messages[i].receiver);
-    qsort(st->messages, st->message_count, sizeof *st->messages, order_messages);
+    orr_sort(st->messages, st->message_count, sizeof *st->messages, order_messages);
     st->next = orr_arena_new(st->arena, st->message_count, uint32_t);
     st->wait_of = orr_arena_new(st->arena, st->message_count, uint32_t);
     if (st->message_count == 0)
@@ -406,7 +407,7 @@ static orr__history *make_history(orr__stall *st, const run_npu *n)
         h->started += is_started;
     }
     if (ok && h->count) {
-        qsort(keys, h->count, sizeof *keys, compare_turns);
+        orr_sort(keys, h->count, sizeof *keys, compare_turns);
         h->turns = orr_arena_new(st->arena, h->count, orr__turn);
         ok = h->turns != NULL;
     }
@@ -522,7 +523,7 @@ static void list_unstarted(orr__stall *st, uint32_t rank, sides *out)
         push(st, out, &s);
     }
     if (out->count)
-        qsort(out->items, out->count, sizeof *out->items, compare_all);
+        orr_sort(out->items, out->count, sizeof *out->items, compare_all);
 }
 
 static size_t lower_bound(const sides *list, const side *key)
@@ -838,7 +839,7 @@ bool orr__stall_link_messages(orr__stall *st)
         }
     }
     if (needs.count)
-        qsort(needs.items, needs.count, sizeof *needs.items, compare_all);
+        orr_sort(needs.items, needs.count, sizeof *needs.items, compare_all);
     for (size_t i = 0, next; i < needs.count && !st->failed; i = next) {
         for (next = i + 1; next < needs.count && needs.items[next].owner == needs.items[i].owner;)
             next++;

@@ -11,6 +11,7 @@
 #include <orrery/lab/critical_path.h>
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 #include "facts.h"
 #include "run/match.h"
@@ -503,7 +504,7 @@ static bool add_up(walker *w, orr_critical_path *out)
         out->ranks += !is_seen[p->rank];
         is_seen[p->rank] = true;
     }
-    qsort(shares, count, sizeof *shares, compare_shares);
+    orr_sort(shares, count, sizeof *shares, compare_shares);
     out->shares = shares;
     out->share_count = count;
     return true;
@@ -721,7 +722,7 @@ static orr_code add_activity(const counting *r)
     orr_code code = changes && active ? ORR_OK : orr_no_memory(r->err);
     if (!code) {
         const size_t count = list_changes(r, changes);
-        qsort(changes, count, sizeof *changes, compare_changes);
+        orr_sort(changes, count, sizeof *changes, compare_changes);
         code = add_samples(r, changes, count, active);
     }
     orr_free(changes);

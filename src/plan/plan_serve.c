@@ -8,6 +8,7 @@
  * fit are dropped; the others are sorted by tokens per second, descending. */
 #include "search_impl.h"
 
+#include "base/memory/sort.h"
 #include "base/threads/pool.h"
 #include "base/threads/stop.h"
 
@@ -215,7 +216,7 @@ static orr_code keep_good(serving *x, orr_error *err)
     const orr_plan_serve_options *o = x->o;
     size_t kept = 0, fitting = 0, quick = 0;
     double best_ttft = 0, best_tpot = 0;
-    qsort(x->list, x->count, sizeof *x->list, compare);
+    orr_sort(x->list, x->count, sizeof *x->list, compare);
     for (size_t i = 0; i < x->count; i++) {
         const orr_plan_serving *p = &x->list[i];
         if (p->tokens_per_s <= 0)

@@ -26,6 +26,7 @@
 
 #include "base/inline.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -1012,7 +1013,7 @@ bool clk_visit(const clk_clock *c, clk_visitor visit, void *context)
     for (size_t i = 0; ok && i < c->ticks.count; i++)
         ticks[count++] = c->ticks.entries[i];
     if (ok)
-        qsort(ticks, count, sizeof *ticks, by_tick);
+        orr_sort(ticks, count, sizeof *ticks, by_tick);
     for (size_t i = 0; ok && i < count; i++)
         for (uint32_t e = c->lists[ticks[i].value].head; ok && e != NONE; e = c->events[e].next) {
             const event *at = &c->events[e];

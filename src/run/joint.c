@@ -13,6 +13,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "models/collective/coll.h"
 #include "models/collective/nccl/nccl_model.h"
 #include "models/network/fluid/fluid.h"
@@ -258,7 +259,7 @@ static bool list_simulated(joint_group *g)
             return false;
         for (uint32_t i = 0; i < g->count; i++)
             g->simulated[i] = l->stands_for[g->members[i]];
-        qsort(g->simulated, g->count, sizeof *g->simulated, orr_by_u32);
+        orr_sort(g->simulated, g->count, sizeof *g->simulated, orr_by_u32);
         uint32_t kept = 0, of_first = 0;
         for (uint32_t i = 0; i < g->count; i++) {
             /* Members of the first class here: its size divided by that is the number of equal

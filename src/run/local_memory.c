@@ -11,6 +11,7 @@
  * Cost: O(n log n) in the tensors and reads of a rank. */
 #include "watch.h"
 
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 
 #include <inttypes.h>
@@ -242,7 +243,7 @@ static orr_code add_points(mem_ledger *l)
         if (t->last_read != ORR_NEVER)
             l->points[changes++] = (mem_point){t->last_read, -t->size};
     }
-    qsort(l->points, changes, sizeof *l->points, compare_points);
+    orr_sort(l->points, changes, sizeof *l->points, compare_points);
     uint64_t usage = 0;
     for (size_t i = 0; i < changes; i++) {
         const uint64_t tick = l->points[i].tick;

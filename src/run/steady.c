@@ -16,6 +16,7 @@
  *
  * Cost: once per step, linear in the nodes of simulated ranks. */
 
+#include "base/memory/sort.h"
 #include "fold/fold.h"
 #include "joint.h"
 #include "match.h"
@@ -238,7 +239,7 @@ static bool put_messages(look *k, const orr_sim *s, bool *is_quiet)
     bool ok = a && msg_waiting(s->matcher, a, &list, &count);
     if (ok)
         /* The table iterates in hash order; a total order makes equal states equal words. */
-        qsort(list, count, sizeof *list, by_channel);
+        orr_sort(list, count, sizeof *list, by_channel);
     for (uint32_t i = 0; ok && i < count; i++) {
         const msg_unmatched *m = &list[i];
         *is_quiet = *is_quiet && m->kind != MSG_UNDELIVERED && m->kind != MSG_UNREADY;

@@ -11,6 +11,7 @@
 #include "watch.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "run/fold/fold.h"
 
 #include <stdlib.h>
@@ -591,7 +592,7 @@ static void sort_phases(watch_log *l)
 {
     for (size_t i = 1; i < l->phase_count; i++)
         if (by_chunk(&l->phases[i - 1], &l->phases[i]) > 0) {
-            qsort(l->phases, l->phase_count, sizeof *l->phases, by_chunk);
+            orr_sort(l->phases, l->phase_count, sizeof *l->phases, by_chunk);
             return;
         }
 }

@@ -8,6 +8,7 @@
 #include "spec.h"
 
 #include "base/io/input.h"
+#include "base/memory/sort.h"
 #include "base/rng.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
@@ -91,7 +92,7 @@ static orr_code list_folder(orr_arena *a,
     }
     closedir(d);
     if (*count)
-        qsort(*names, *count, sizeof **names, compare_words);
+        orr_sort(*names, *count, sizeof **names, compare_words);
     return code;
 }
 
@@ -242,7 +243,7 @@ static orr_code add_step(
         orr_buf_byte(to, 0);
         code = add_content(s, a, step->words[i], to, err);
     }
-    qsort(sorted, n, sizeof *sorted, compare_words);
+    orr_sort(sorted, n, sizeof *sorted, compare_words);
     for (size_t i = 0; i < n && !code; i++) {
         const char *value = strchr(sorted[i], '=');
         orr_buf_text(to, sorted[i]);

@@ -12,6 +12,7 @@
 #include "base/io/input.h"
 #include "base/io/output.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "base/options.h"
 #include "base/short_forms.h"
 #include "base/text/number.h"
@@ -451,7 +452,7 @@ static orr_code list_groups(orr_json_value root, listed *all, size_t *most, orr_
         if (orr_json_count(all[n].ranks) > *most)
             *most = orr_json_count(all[n].ranks);
     }
-    qsort(all, n, sizeof *all, compare_listed);
+    orr_sort(all, n, sizeof *all, compare_listed);
     return ORR_OK;
 }
 

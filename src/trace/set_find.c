@@ -6,6 +6,7 @@
  * is far more often an accident than intended. */
 #include "set_impl.h"
 
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 
 #include <dirent.h>
@@ -107,7 +108,7 @@ static orr_code list_folder(const char *path, orr_arena *arena, folder *d, orr_e
         code = note_name(d, arena, e->d_name, err);
     closedir(dir);
     if (!code && d->count)
-        qsort(d->files, d->count, sizeof *d->files, compare_found);
+        orr_sort(d->files, d->count, sizeof *d->files, compare_found);
     return code;
 }
 

@@ -7,6 +7,7 @@
  * integer or text), so filling can only fail for lack of memory. */
 #include "set_impl.h"
 
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 
 #include <inttypes.h>
@@ -261,7 +262,7 @@ static void sort_holes(orr_hole *holes, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         if (compare_holes(&holes[i - 1], &holes[i]) > 0) {
-            qsort(holes, count, sizeof *holes, compare_holes);
+            orr_sort(holes, count, sizeof *holes, compare_holes);
             return;
         }
     }

@@ -15,6 +15,7 @@
 
 #include "base/formats/json.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 
 #include <orrery/lab/units.h>
 
@@ -245,7 +246,7 @@ static orr_code sort_rows(const orr_diff *d, orr_diff_row *rows, size_t count, o
         return orr_no_memory(err);
     for (size_t i = 0; i < count; i++)
         keys[i] = (keyed){rows[i], difference(d, &rows[i])};
-    qsort(keys, count, sizeof *keys, by_difference);
+    orr_sort(keys, count, sizeof *keys, by_difference);
     for (size_t i = 0; i < count; i++)
         rows[i] = keys[i].row;
     orr_free(keys);

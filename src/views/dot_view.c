@@ -5,6 +5,7 @@
 
 #include "base/formats/layout_graphviz.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/options.h"
 #include "base/text/text.h"
 #include "graph_view_impl.h"
@@ -361,7 +362,7 @@ static void gather_links(orr__picture *p)
 static void merge_links(orr__picture *p)
 {
     size_t kept = 0;
-    qsort(p->links, p->link_count, sizeof *p->links, by_ends);
+    orr_sort(p->links, p->link_count, sizeof *p->links, by_ends);
     for (size_t k = 0; k < p->link_count; k++) {
         orr__link *last = kept ? &p->links[kept - 1] : NULL;
         if (!last || by_ends(last, &p->links[k])) {
@@ -377,14 +378,14 @@ static void merge_links(orr__picture *p)
 static void thin_links(orr__picture *p)
 {
     size_t kept = 0, into = 0;
-    qsort(p->links, p->link_count, sizeof *p->links, by_strength);
+    orr_sort(p->links, p->link_count, sizeof *p->links, by_strength);
     for (size_t k = 0; k < p->link_count; k++) {
         into = k && p->links[k].to == p->links[k - 1].to ? into + 1 : 0;
         if (into < SLICE_LINKS)
             p->links[kept++] = p->links[k];
     }
     p->link_count = kept;
-    qsort(p->links, p->link_count, sizeof *p->links, by_ends);
+    orr_sort(p->links, p->link_count, sizeof *p->links, by_ends);
 }
 
 /* Fills a picture whose arena, trace, columns and options are set. */
@@ -809,9 +810,9 @@ static int compare_ids(const void *a, const void *b)
 static void match(joiner *j)
 {
     if (j->send_count)
-        qsort(j->sends, j->send_count, sizeof *j->sends, compare_messages);
+        orr_sort(j->sends, j->send_count, sizeof *j->sends, compare_messages);
     if (j->receive_count)
-        qsort(j->receives, j->receive_count, sizeof *j->receives, compare_messages);
+        orr_sort(j->receives, j->receive_count, sizeof *j->receives, compare_messages);
     size_t s = 0, kept = 0;
     for (size_t r = 0; r < j->receive_count; r++) {
         message key = j->receives[r];
@@ -826,7 +827,7 @@ static void match(joiner *j)
     }
     j->receive_count = kept;
     if (kept)
-        qsort(j->receives, kept, sizeof *j->receives, compare_ids);
+        orr_sort(j->receives, kept, sizeof *j->receives, compare_ids);
 }
 
 /* ---- both passes over the ranks ---- */

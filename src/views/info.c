@@ -8,6 +8,7 @@
  * (info_graph.c) plus one entry per operator, group and pair of peers. */
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
+#include "base/memory/sort.h"
 #include "base/text/base64.h"
 #include "base/text/text.h"
 #include "info_impl.h"
@@ -1247,7 +1248,7 @@ static orr_code order_results(orr_info *o, orr_error *err)
     if (o->coll_count)
         qsort_r(o->colls, o->coll_count, sizeof *o->colls, compare_colls, o);
     if (o->peer_count)
-        qsort(o->peers, o->peer_count, sizeof *o->peers, compare_peers);
+        orr_sort(o->peers, o->peer_count, sizeof *o->peers, compare_peers);
     o->by_time = operators_top(&o->operators, o->arena, false, top, &o->by_time_count);
     o->by_count = operators_top(&o->operators, o->arena, true, top, &o->by_count_count);
     note_saturation(o);

@@ -6,6 +6,7 @@
 #include "models/network/packet/watch/watchers.h"
 
 #include "base/formats/json.h"
+#include "base/memory/sort.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static ranked *rank(const fab *f, const fab_series_watches *w, bool is_flow)
         r[i] = (ranked){is_flow ? w->list[i].size : f->ports[w->list[i].id].busy_ticks,
                         w->list[i].id, &w->list[i]};
     if (r)
-        qsort(r, w->count, sizeof *r, heavier_first);
+        orr_sort(r, w->count, sizeof *r, heavier_first);
     return r;
 }
 

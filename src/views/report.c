@@ -12,6 +12,7 @@
 #include "base/io/output.h"
 #include "base/io/pack.h"
 #include "base/memory/memory.h"
+#include "base/memory/sort.h"
 #include "base/options.h"
 #include "base/text/base64.h"
 #include "base/text/text.h"
@@ -148,7 +149,7 @@ static bool find_limit(
             (has_phases || s->kind != ORR_SPAN_PHASE))
             lengths[n++] = s->end - s->start;
     }
-    qsort(lengths, n, sizeof *lengths, compare_lengths);
+    orr_sort(lengths, n, sizeof *lengths, compare_lengths);
     *limit = lengths[most - 1];
     while (lengths[longer] > *limit)
         longer++;
@@ -273,7 +274,7 @@ static bool choose_samples(packer *k)
         k->sample_count++;
     }
     if (!is_ordered)
-        qsort(k->samples, k->sample_count, sizeof *k->samples, compare_samples);
+        orr_sort(k->samples, k->sample_count, sizeof *k->samples, compare_samples);
     thin(k);
     return true;
 }

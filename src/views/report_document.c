@@ -4,6 +4,7 @@
 #include <orrery/lab/units.h>
 
 #include "base/formats/json.h"
+#include "base/memory/sort.h"
 #include "info_impl.h"
 #include "report_impl.h"
 #include "views_impl.h"
@@ -570,7 +571,7 @@ void orr__put_comparison(const orr__sums *sums, uint32_t count, orr_json_writer 
         orr_json_null(w);
     } else {
         if (n)
-            qsort(rows, n, sizeof *rows, compare_rows);
+            orr_sort(rows, n, sizeof *rows, compare_rows);
         orr_json_begin_object(w);
         orr_json_put_array(w, "rows");
         for (size_t i = 0; i < n && i < MOST_ROWS; i++)
@@ -831,7 +832,7 @@ static void put_path_kinds(const orr__study *s, uint64_t total, writer *w)
             shares[count++] = (share){p->what, 0};
         shares[k].ns += p->to_ns - p->from_ns;
     }
-    qsort(shares, count, sizeof *shares, compare_shares);
+    orr_sort(shares, count, sizeof *shares, compare_shares);
     orr_json_put_array(w, "by_kind");
     for (size_t k = 0; k < count; k++) {
         orr_json_begin_object(w);
@@ -879,7 +880,7 @@ static bool find_limit(const orr_report_run *r, uint64_t *limit, size_t *equal)
         return false;
     for (size_t i = 0; i < r->step_count; i++)
         lengths[i] = r->steps[i].to_ns - r->steps[i].from_ns;
-    qsort(lengths, r->step_count, sizeof *lengths, compare_lengths);
+    orr_sort(lengths, r->step_count, sizeof *lengths, compare_lengths);
     *limit = lengths[MOST_STEPS - 1];
     while (lengths[longer] > *limit)
         longer++;

@@ -18,6 +18,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static void unite(stretches *l)
     for (size_t i = 1; i < l->count && is_ordered; i++)
         is_ordered = l->list[i - 1].from <= l->list[i].from;
     if (!is_ordered)
-        qsort(l->list, l->count, sizeof *l->list, compare_stretches);
+        orr_sort(l->list, l->count, sizeof *l->list, compare_stretches);
     for (size_t i = 0; i < l->count; i++) {
         if (n && l->list[i].from <= l->list[n - 1].to) {
             if (l->list[i].to > l->list[n - 1].to)
@@ -359,7 +360,7 @@ static bool list_ranks(orr__study *s)
     for (uint32_t k = 0; k < tracks; k++)
         if (s->p->tracks[k].rank != ORR_NO_RANK)
             ranks[all++] = s->p->tracks[k].rank;
-    qsort(ranks, all, sizeof *ranks, orr_by_u32);
+    orr_sort(ranks, all, sizeof *ranks, orr_by_u32);
     for (uint32_t k = 0; k < all; k++)
         if (count == 0 || ranks[count - 1] != ranks[k])
             ranks[count++] = ranks[k];
@@ -519,7 +520,7 @@ orr_code orr__study_times(orr__study *s)
         if (s->rows[k].members && s->rows[k].joined > s->rows[k].members)
             s->rows[k].groups = (uint32_t)(s->rows[k].joined / s->rows[k].members);
     if (ok && s->row_count)
-        qsort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
+        orr_sort(s->rows, s->row_count, sizeof *s->rows, compare_rows);
     worker_fini(&w);
     return ok ? ORR_OK : orr_no_memory(s->err);
 }
@@ -970,7 +971,7 @@ static bool add_series(orr__study *s, const candidate *c, uint32_t group)
     for (uint32_t i = 0; i < p->sample_count; i++)
         if (p->samples[i].counter == counter)
             out->points[out->count++] = p->samples[i];
-    qsort(out->points, out->count, sizeof *out->points, compare_samples);
+    orr_sort(out->points, out->count, sizeof *out->points, compare_samples);
     out->count = orr__thin_samples(out->points, out->count, MOST_POINTS);
     out->peak = c->peak[counter];
     const char *several = g->count > 1 ? "ranks" : "rank";

@@ -8,6 +8,7 @@
 
 #include "base/formats/json.h"
 #include "base/io/output.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "explain/facts.h"
 #include "views_impl.h"
@@ -277,7 +278,7 @@ static uint32_t *longest_steps(const orr_critical_path *p, uint32_t wanted, uint
             all[n++] = i;
     qsort_r(all, n, sizeof *all, compare_length, (void *)(uintptr_t)p->steps);
     *count = n < wanted ? n : wanted;
-    qsort(all, *count, sizeof *all, compare_place);
+    orr_sort(all, *count, sizeof *all, compare_place);
     return all;
 }
 
@@ -808,7 +809,7 @@ static void print_peak_memory(const orr__run_facts *f, orr_buf *b)
         peaks[i] = f->peak_memory[f->finish_order[i]];
         sum += (double)peaks[i];
     }
-    qsort(peaks, n, sizeof *peaks, compare_bytes);
+    orr_sort(peaks, n, sizeof *peaks, compare_bytes);
     orr_buf_print(b, "%-16s  %10s  %10s  %10s\n", "peak memory", orr_bytes_text(peaks[0], least),
                   orr_bytes_text((orr_bytes)(sum / n + 0.5), mean),
                   orr_bytes_text(peaks[n - 1], most));
@@ -1102,9 +1103,9 @@ static void print_path(const orr__run_facts *f, orr_buf *b)
     b->failed |= !rows;
     if (rows) {
         print_shares(b, p);
-        qsort(rows, count, sizeof *rows, compare_stretch);
+        orr_sort(rows, count, sizeof *rows, compare_stretch);
         const uint32_t shown = count < f->path_shown ? count : f->path_shown;
-        qsort(rows, shown, sizeof *rows, compare_first);
+        orr_sort(rows, shown, sizeof *rows, compare_first);
         orr_buf_print(b, "\n%9s %9s %6s %-30s %s\n", "from", "took", "rank",
                       shown < count ? "its longest parts" : "step by step", "waited for");
         for (uint32_t i = 0; i < shown; i++)

@@ -9,6 +9,7 @@
 #include "base/formats/json.h"
 #include "base/formats/zip_file.h"
 #include "base/io/output.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "sweep/store.h"
@@ -886,7 +887,7 @@ static orr_code sort(table_reader *r, const char **names)
     }
     swp_expr_free(e);
     if (t->row_count)
-        qsort(t->rows, t->row_count, sizeof *t->rows, compare_rows);
+        orr_sort(t->rows, t->row_count, sizeof *t->rows, compare_rows);
     return ORR_OK;
 }
 
@@ -1148,7 +1149,7 @@ static orr_code gather(plot_job *j, orr_error *err)
     if (!j->count)
         return orr_fail(err, ORR_EUSAGE, NULL, "no point has both '%s' and '%s'%s", j->p->x,
                         j->p->y, j->x.is_log || j->y.is_log ? " above 0" : "");
-    qsort(j->points, j->count, sizeof *j->points, compare_points);
+    orr_sort(j->points, j->count, sizeof *j->points, compare_points);
     return ORR_OK;
 }
 

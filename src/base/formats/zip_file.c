@@ -13,6 +13,7 @@
 #include "zip_file.h"
 
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 
 #include <inttypes.h>
@@ -366,7 +367,7 @@ static orr_code check_overlaps(const orr_zip *z, orr_error *err)
     for (size_t i = 0; i < z->count; i++)
         order[i] = &z->entries[i];
     if (z->count)
-        qsort(order, z->count, sizeof *order, by_start);
+        orr_sort(order, z->count, sizeof *order, by_start);
     for (size_t i = 1; i < z->count; i++) {
         if (order[i]->start < order[i - 1]->end)
             return fail_entry(z, order[i], order[i]->start, err, "it overlaps another file");

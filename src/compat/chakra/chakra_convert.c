@@ -4,6 +4,7 @@
 #include "base/formats/json.h"
 #include "base/memory/buffer.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 #include "chakra.h"
 #include "sources/flexflow/flexflow_impl.h"
@@ -189,7 +190,7 @@ static bool sort_items(chakra_plan *p)
         return false;
     for (uint32_t i = 0; i < p->count; i++)
         keys[i] = (keyed){chakra_node(p, i)->id, i};
-    qsort(keys, p->count, sizeof *keys, by_number);
+    orr_sort(keys, p->count, sizeof *keys, by_number);
     for (uint32_t i = 0; i < p->count; i++)
         p->by_id[i] = keys[i].item;
     orr_free(keys);

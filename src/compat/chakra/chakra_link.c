@@ -6,6 +6,7 @@
 #include "base/formats/json.h"
 #include "base/io/output.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "sources/torch/link/json_repaint.h"
@@ -315,7 +316,7 @@ static orr_code host_read(
     if ((code = read_document(&r)))
         return code;
     if (out->count)
-        qsort(out->nodes, out->count, sizeof *out->nodes, by_id);
+        orr_sort(out->nodes, out->count, sizeof *out->nodes, by_id);
     if ((code = drop_duplicates(&r)) || (code = check_root(&r)) || (code = find_reached(&r)))
         return code;
     return count_unreached(&r);
@@ -653,7 +654,7 @@ static bool list_ids(syncer *s)
         if (start != -1 && end != -1 && start != end)
             s->ids[s->id_count++] = (id_pair){end, start};
     }
-    qsort(s->ids, s->id_count, sizeof *s->ids, by_ids);
+    orr_sort(s->ids, s->id_count, sizeof *s->ids, by_ids);
     return true;
 }
 
@@ -753,7 +754,8 @@ static void sort_syncs(orr_link *l)
 {
     size_t kept = 0;
     if (chakra_of(l)->sync_count)
-        qsort(chakra_of(l)->syncs, chakra_of(l)->sync_count, sizeof *chakra_of(l)->syncs, by_node);
+        orr_sort(chakra_of(l)->syncs, chakra_of(l)->sync_count, sizeof *chakra_of(l)->syncs,
+                 by_node);
     for (size_t i = 0; i < chakra_of(l)->sync_count; i++) {
         if (kept == 0 || by_node(&chakra_of(l)->syncs[i], &chakra_of(l)->syncs[kept - 1]) != 0)
             chakra_of(l)->syncs[kept++] = chakra_of(l)->syncs[i];
@@ -1036,7 +1038,7 @@ static keyed *key_operators(const orr_link *l)
         const kin_event *e = link_op(l, op);
         keys[op] = (keyed){e->external, e->tid, op};
     }
-    qsort(keys, l->ops.count, sizeof *keys, by_key);
+    orr_sort(keys, l->ops.count, sizeof *keys, by_key);
     return keys;
 }
 

@@ -12,6 +12,7 @@
 #include "et_legacy.h"
 
 #include "base/arithmetic.h"
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 
 #include <inttypes.h>
@@ -1185,7 +1186,7 @@ static orr_code put_parents(eto_writer *w, const orr_node *node)
     it = orr_node_ctrl_deps(node);
     while (orr_list_next(&it, &v)) {
         if (count && !is_sorted)
-            qsort(w->ids, count, sizeof *w->ids, orr_by_u64);
+            orr_sort(w->ids, count, sizeof *w->ids, orr_by_u64);
         is_sorted = true;
         if (!count || !bsearch(&v.u, w->ids, count, sizeof *w->ids, orr_by_u64))
             orr_put_uint(&w->out, OLD_PARENT, v.u + w->shift);

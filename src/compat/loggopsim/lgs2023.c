@@ -6,6 +6,7 @@
 #include "base/formats/dot.h"
 #include "base/io/input.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 #include "compat/library_sort.h"
 #include "run/loggops/lgs_body.h"
@@ -92,7 +93,7 @@ static orr_code number_nodes(simple_reader *r)
         names[n++] = (simple_name){d->edges[i].from.ptr, d->edges[i].from.len};
         names[n++] = (simple_name){d->edges[i].to.ptr, d->edges[i].to.len};
     }
-    qsort(names, count, sizeof *names, by_place);
+    orr_sort(names, count, sizeof *names, by_place);
     bool is_good = true;
     for (size_t i = 0; is_good && i < count; i++) {
         uint32_t number;

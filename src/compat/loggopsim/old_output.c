@@ -3,6 +3,7 @@
 #include "loggopsim.h"
 
 #include "base/io/output.h"
+#include "base/memory/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +127,7 @@ static lgs_left *collect_left(const lgs_sim *s, size_t *count)
         }
     }
     if (n)
-        qsort(all, n, sizeof *all, by_host);
+        orr_sort(all, n, sizeof *all, by_host);
     *count = n;
     return all;
 }
@@ -247,7 +248,7 @@ static orr_code write_searches(
             list[n++] = &w->searches[i];
     }
     if (n)
-        qsort(list, n, sizeof *list, by_rank);
+        orr_sort(list, n, sizeof *list, by_rank);
     orr_buf b = {0};
     size_t at = 0;
     for (uint32_t r = 0; r < s->hosts; r++) {

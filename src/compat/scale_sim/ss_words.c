@@ -11,6 +11,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/memory.h"
+#include "base/memory/sort.h"
 #include "ss_impl.h"
 
 #include <stdlib.h>
@@ -559,7 +560,7 @@ static uint64_t fetch(ss_words *w, uint64_t address, uint32_t *found)
 static uint64_t busiest(ss_words *w)
 {
     uint64_t most = 0, now = 0;
-    qsort(w->asked, w->count, sizeof *w->asked, orr_by_u64);
+    orr_sort(w->asked, w->count, sizeof *w->asked, orr_by_u64);
     for (size_t i = 0; i < w->count; i++) {
         if (i && w->asked[i] == w->asked[i - 1])
             continue;

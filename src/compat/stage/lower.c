@@ -6,6 +6,7 @@
  * of all stages first, then messages, so everything is numbered before the first plan is
  * made.  Cost: a few table lookups per node. */
 #include "lower.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 
 #include <math.h>
@@ -779,7 +780,7 @@ static orr_code clear(clearing *c, stg_lowering *l, orr_arena *arena, orr_error 
         return orr_no_memory(err);
     if (!find_rounds(c, round))
         return name_cycle(c, l, err);
-    qsort(c->order, c->count, sizeof *c->order, compare_leaving);
+    orr_sort(c->order, c->count, sizeof *c->order, compare_leaving);
     if (!take_out(c))
         return c->p->is_full ? orr_fail(err, ORR_EINPUT, NULL,
                                         "tensors without work give a node too many dependencies")

@@ -8,6 +8,7 @@
 #include "base/arithmetic.h"
 #include "base/formats/xml.h"
 #include "base/io/input.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
@@ -99,7 +100,7 @@ static int compare_blocks(const void *p, const void *q)
 static orr_code seal(coll_plan *p, orr_error *err)
 {
     if (p->block_count)
-        qsort(p->blocks, p->block_count, sizeof *p->blocks, compare_blocks);
+        orr_sort(p->blocks, p->block_count, sizeof *p->blocks, compare_blocks);
     p->first_block = orr_arena_new(p->arena, (size_t)p->ranks + 1, uint32_t);
     if (!p->first_block)
         return orr_no_memory(err);

@@ -9,6 +9,7 @@
 #include "base/io/input.h"
 #include "base/memory/map.h"
 #include "base/memory/memory.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "models/collective/nccl/nccl_parts.h"
@@ -444,7 +445,7 @@ static orr_code spread(const orr_calibration *c,
                 of[n++] = ratio[i];
         if (n < CLASS_ROWS)
             continue;
-        qsort(of, n, sizeof *of, compare);
+        orr_sort(of, n, sizeof *of, compare);
         cut = n / 20;
         k->spread[class].low = of[cut] < 0.97 ? of[cut] : 0.97;
         k->spread[class].high = of[n - 1 - cut] > 1.03 ? of[n - 1 - cut] : 1.03;

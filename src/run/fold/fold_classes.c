@@ -15,6 +15,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "models/network/net_table.h"
 #include "models/network/net_time.h"
 #include "trace/attrs.h"
@@ -930,7 +931,7 @@ static bool list_lines(
     /* Members ascend, and so do their lines as a rule. */
     for (uint32_t m = 1; m < c->count; m++)
         if (lines[m] < lines[m - 1]) {
-            qsort(lines, c->count, sizeof *lines, orr_by_u32);
+            orr_sort(lines, c->count, sizeof *lines, orr_by_u32);
             break;
         }
     for (uint32_t m = 0; m < c->count; m++)
@@ -1050,7 +1051,7 @@ fold_family *fold_group_family(fold_sim *f, run_npu *n, uint32_t place)
         orr_free(groups);
         return NULL;
     }
-    qsort(groups, c->count, sizeof *groups, orr_by_u32);
+    orr_sort(groups, c->count, sizeof *groups, orr_by_u32);
     for (uint32_t m = 0; m < c->count; m++)
         if (m == 0 || groups[m] != groups[m - 1])
             groups[count++] = groups[m];

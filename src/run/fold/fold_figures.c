@@ -9,6 +9,7 @@
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 
 #include <stdlib.h>
 
@@ -133,7 +134,7 @@ static void sort_intervals(interval *list, size_t count)
         list[k] = one;
         /* Not nearly sorted: a full sort is cheaper. */
         if (moves > 8 * count) {
-            qsort(list, count, sizeof *list, by_start);
+            orr_sort(list, count, sizeof *list, by_start);
             return;
         }
     }
@@ -277,7 +278,7 @@ static void sort_pieces(piece *list, size_t count)
         }
         list[k] = one;
         if (moves > 8 * count) {
-            qsort(list, count, sizeof *list, by_piece_start);
+            orr_sort(list, count, sizeof *list, by_piece_start);
             return;
         }
     }
@@ -592,7 +593,7 @@ static like *list_like(const sweep *v, const uint32_t *rest, size_t rest_count)
         orr_free(all);
         return NULL;
     }
-    qsort(all, v->c->count, sizeof *all, by_times);
+    orr_sort(all, v->c->count, sizeof *all, by_times);
     return all;
 }
 
@@ -721,8 +722,8 @@ static bool find_window(sweep *v)
                 starts_count++;
             }
         if (ok && !is_sorted)
-            qsort(starts, starts_count, sizeof *starts, by_value);
-        qsort(list, count, sizeof *list, by_from);
+            orr_sort(starts, starts_count, sizeof *starts, by_value);
+        orr_sort(list, count, sizeof *list, by_from);
     }
     /* One pass over the smears sorted by start: `until` is the end of those so far, so the gap
      * before the next one starts there. */
@@ -851,7 +852,7 @@ bool fold_put_finish_order(orr_sim *s)
         list[count++] = (finish){at, r};
     }
     if (!is_sorted)
-        qsort(list, count, sizeof *list, by_time);
+        orr_sort(list, count, sizeof *list, by_time);
     for (uint32_t i = 0; i < count; i++)
         s->finish_order[i] = list[i].rank;
     s->finished = count;

@@ -12,6 +12,7 @@
 #include "fold_links.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "models/network/fluid/fluid.h"
 #include "run/joint.h"
 
@@ -200,7 +201,7 @@ void fold_links_keep(fluid_paths *p, size_t from)
 {
     const fluid_standing *s = p->standing;
     size_t kept = from;
-    qsort(p->parts + from, p->part_count - from, sizeof *p->parts, by_link);
+    orr_sort(p->parts + from, p->part_count - from, sizeof *p->parts, by_link);
     for (size_t i = from; i < p->part_count; i++) {
         fluid_part *part = &p->parts[i];
         /* Represented links are dropped: their load equals that of the representative. */

@@ -7,6 +7,7 @@
 #include "fold_impl.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 
 #include <stdlib.h>
 
@@ -416,7 +417,7 @@ static void add_send(sends *l, int64_t at, uint32_t dimension, uint64_t bytes)
         return;
     }
     if (l->crowded && l->count >= l->crowded) {
-        qsort(l->list, l->count, sizeof *l->list, by_dimension_and_time);
+        orr_sort(l->list, l->count, sizeof *l->list, by_dimension_and_time);
         merge_sends(l);
         /* Merging must at least halve the list, or it would be sorted again after every few
          * messages. */
@@ -494,7 +495,7 @@ static const int64_t *keep_sends(fold_sim *f, const fold_meeting *m)
         ok = coll_times_sends(&m->phase, &net, f->starts, is_even, hear_send, &l) && !l.has_failed;
     }
     if (ok && !is_even)
-        qsort(l.list, l.count, sizeof *l.list, by_dimension_and_time);
+        orr_sort(l.list, l.count, sizeof *l.list, by_dimension_and_time);
     merge_sends(&l);
     const size_t count = l.count;
     int64_t *words = ok ? orr_arena_take(f->arena, (1 + 3 * count) * sizeof *words) : NULL;

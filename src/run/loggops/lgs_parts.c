@@ -22,6 +22,7 @@
  * only by its part.  Cost: 24 bytes and a comparison per event that issues others. */
 #include "lgs_body.h"
 
+#include "base/memory/sort.h"
 #include "base/threads/pool.h"
 
 #include <stdlib.h>
@@ -132,7 +133,7 @@ static bool deal(const parts *all, const uint32_t *up, cluster *of)
     for (uint32_t h = 0; h < s->hosts; h++)
         if (of[h].work)
             of[count++] = of[h];
-    qsort(of, count, sizeof *of, by_work);
+    orr_sort(of, count, sizeof *of, by_work);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t least = 0;
         for (uint32_t p = 1; p < all->count; p++)
@@ -587,7 +588,7 @@ static void sort_ended(lgs_part *p)
     }
     for (size_t i = 0; i < count; i++)
         list[i] = (kept){p->keys[p->ended_from + i], p->issued[p->ended_from + i]};
-    qsort(list, count, sizeof *list, by_key);
+    orr_sort(list, count, sizeof *list, by_key);
     for (size_t i = 0; i < count; i++) {
         const size_t at = p->ended_from + i;
         p->keys[at] = list[i].key;
@@ -865,7 +866,7 @@ static void gather_matches(lgs_sim *s, lgs_part *p)
         }
     }
     if (count)
-        qsort(list, count, sizeof *list, by_arrival);
+        orr_sort(list, count, sizeof *list, by_arrival);
     for (size_t i = 0; i < count && !s->has_failed; i++) {
         const uint32_t copy = copy_event(s, &events[list[i].event]);
         s->has_failed |=

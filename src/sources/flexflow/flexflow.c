@@ -11,6 +11,7 @@
 #include "base/formats/dot.h"
 #include "base/io/input.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 #include "base/text/number.h"
 #include "trace/builder.h"
@@ -372,7 +373,7 @@ static orr_code sort_ids(const reader *r, orr_arena *scratch)
         return orr_no_memory(r->err);
     for (uint32_t i = 0; i < g->count; i++)
         places[i] = (id_place){g->tasks[i].id, i};
-    qsort(places, g->count, sizeof *places, compare_ids);
+    orr_sort(places, g->count, sizeof *places, compare_ids);
     for (uint32_t i = 0; i < g->count; i++)
         g->order[i] = places[i].task;
     return ORR_OK;

@@ -7,6 +7,7 @@
  * caches are sent after their turn, while the next one runs. */
 #include <orrery/lab/units.h>
 
+#include "base/memory/sort.h"
 #include "llm_impl.h"
 #include "serve_impl.h"
 
@@ -431,7 +432,7 @@ static orr_code wait_for_caches(server *v)
     for (size_t i = 0; list && i < s->job_count; i++)
         list[i] = (sent_cache){v->schedules[0].jobs[i].done_at, i};
     if (list && link_free)
-        qsort(list, s->job_count, sizeof *list, compare_sent);
+        orr_sort(list, s->job_count, sizeof *list, compare_sent);
     for (size_t i = 0; list && link_free && i < s->job_count; i++) {
         serve_job *j = &s->jobs[list[i].job];
         uint64_t blocks[LLM_SIGHTS], *at = &link_free[list[i].job % p->ranks.dp];

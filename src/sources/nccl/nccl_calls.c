@@ -6,6 +6,7 @@
  * before it.  Inside a group all details come after all calls: the old generator assigns them to
  * the group's last call, ours distributes them. Invariant: a call's rows are contiguous in their
  * array. Cost: sorting, mostly of sorted data, and one sweep per kind. */
+#include "base/memory/sort.h"
 #include "nccl_impl.h"
 
 #include <stdlib.h>
@@ -136,7 +137,7 @@ static bool make_streams(
                      .members = orr_arena_new(t->arena, count + 1, uint32_t)};
     if (!out->at || !out->letters || !out->members)
         return false;
-    qsort(keys, count, sizeof *keys, key_order);
+    orr_sort(keys, count, sizeof *keys, key_order);
     for (size_t i = 0; i < count; i++) {
         const uint32_t index = keys[i].index;
         if (i == 0 || keys[i].name != keys[i - 1].name)
@@ -149,7 +150,7 @@ static bool make_streams(
         out->letters[i] =
             letter_of(t->job, of_kernels ? g->kernels.at[index].op : g->calls.at[index].op);
     }
-    qsort(out->at, out->count, sizeof *out->at, stream_order);
+    orr_sort(out->at, out->count, sizeof *out->at, stream_order);
     return true;
 }
 
@@ -166,7 +167,7 @@ static bool name_keys(const timing *t, sort_key *keys)
         return false;
     for (size_t i = 0; i < t->leader_count; i++)
         names[i] = nccl_text(t->job, t->gpu->calls.at[t->leaders[i]].stream);
-    qsort(names, t->leader_count, sizeof *names, text_order);
+    orr_sort(names, t->leader_count, sizeof *names, text_order);
     size_t distinct = 0;
     for (size_t i = 0; i < t->leader_count; i++)
         if (i == 0 || !orr_str_equal(names[i], names[distinct - 1]))
@@ -429,7 +430,7 @@ static orr_code list_events(const timing *t, orr_error *err)
     for (size_t i = 0; i < g->calls.count; i++)
         if (g->calls.at[i].has_time)
             keys[count++] = (event_key){.from = g->calls.at[i].from, .call = (uint32_t)i};
-    qsort(keys, count, sizeof *keys, event_order);
+    orr_sort(keys, count, sizeof *keys, event_order);
     for (size_t i = 0; i < count; i++)
         g->events.at[g->events.count++] = keys[i].call;
     return ORR_OK;
@@ -503,7 +504,7 @@ static void sort_rows(void *rows,
     const char *p = rows;
     for (size_t i = 1; i < count; i++)
         if (order(p + (i - 1) * size, p + i * size) > 0) {
-            qsort(rows, count, size, order);
+            orr_sort(rows, count, size, order);
             return;
         }
 }

@@ -8,6 +8,7 @@
  * Invariant: seats of a communicator are contiguous in comms.seats, and by rank in
  * comms.by_rank. */
 #include "base/io/input.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "nccl_impl.h"
@@ -216,7 +217,7 @@ static orr_code seat_all(builder *b, orr_error *err)
 {
     nccl_comms *c = b->comms;
     if (b->entries.count)
-        qsort(b->entries.at, b->entries.count, sizeof *b->entries.at, entry_by_rank);
+        orr_sort(b->entries.at, b->entries.count, sizeof *b->entries.at, entry_by_rank);
     for (size_t i = 0; i < b->entries.count; i++) {
         const entry *e = &b->entries.at[i];
         nccl_comm *comm = &c->all.at[e->comm];
@@ -337,7 +338,7 @@ static orr_code seat_users(builder *b, const use *uses, size_t count, orr_error 
             (user){.gpu = uses[i].gpu, .node = node_number(nccl_text(j, g->node)), .pid = g->pid};
     }
     if (!code)
-        qsort(users, count, sizeof *users, user_order);
+        orr_sort(users, count, sizeof *users, user_order);
     for (size_t i = 0; !code && i < count; i++)
         code = add_entry(b, users[i].gpu, uses->ident, i, err);
     orr_free(users);
@@ -359,12 +360,12 @@ static orr_code infer(builder *b, usage *u, orr_error *err)
     if (!head)
         return orr_no_memory(err);
     if (count)
-        qsort(u->uses.at, count, sizeof *u->uses.at, use_order);
+        orr_sort(u->uses.at, count, sizeof *u->uses.at, use_order);
     for (size_t i = 0; i < count; i++)
         if ((i == 0 || u->uses.at[i].ident != u->uses.at[i - 1].ident) &&
             !is_settled(b, u->uses.at[i].ident))
             head[heads++] = &u->uses.at[i];
-    qsort(head, heads, sizeof *head, first_use_order);
+    orr_sort(head, heads, sizeof *head, first_use_order);
     for (size_t i = 0; !code && i < heads; i++) {
         const use *first = head[i], *end = first;
         while (end < u->uses.at + count && end->ident == first->ident)
@@ -547,7 +548,7 @@ static orr_code add_topology(builder *b,
         if (s)
             places[n++] = (topology_row){.seat = (uint32_t)(s - c->seats.at), .row = &rows[i]};
     }
-    qsort(places, n, sizeof *places, place_order);
+    orr_sort(places, n, sizeof *places, place_order);
     for (size_t i = 0; i < n && !code; i++) {
         nccl_seat *s = &c->seats.at[places[i].seat];
         if (!(is_ring ? add_ring(c, s, places[i].row) : add_tree(c, s, places[i].row)))

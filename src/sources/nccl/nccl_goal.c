@@ -10,6 +10,7 @@
 
 #include "base/io/output.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 #include "nccl_write.h"
 
@@ -131,7 +132,7 @@ static orr_code sort_streams(const nccl_job *j,
     if (!heads || !place_of || !items || !s->at || !s->calls ||
         !find_heads(j, g, numbers, heads, &count))
         return orr_no_memory(err);
-    qsort(heads, count, sizeof *heads, head_order);
+    orr_sort(heads, count, sizeof *heads, head_order);
     for (uint32_t i = 0; i < count; i++)
         place_of[heads[i].number] = i;
     for (size_t i = 0; i < n; i++) {
@@ -143,7 +144,7 @@ static orr_code sort_streams(const nccl_job *j,
                           .call = g->events.at[i],
                           .stream = is_merged ? 0 : place_of[orr_map_find(numbers, c->stream, 0)]};
     }
-    qsort(items, n, sizeof *items, item_order);
+    orr_sort(items, n, sizeof *items, item_order);
     place(s, items, n, heads, is_merged);
     return ORR_OK;
 }

@@ -8,6 +8,7 @@
  * every pass. */
 #include "nccl_impl.h"
 
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 
 #include <dirent.h>
@@ -149,7 +150,7 @@ orr_code nccl_job_find_files(nccl_job *j, const char *const *paths, size_t count
     }
     if (!j->files.count)
         return orr_fail(err, ORR_EUSAGE, NULL, "at least one file or folder is required");
-    qsort(j->files.at, j->files.count, sizeof *j->files.at, by_path);
+    orr_sort(j->files.at, j->files.count, sizeof *j->files.at, by_path);
     j->report->files = (uint32_t)j->files.count;
     return ORR_OK;
 }

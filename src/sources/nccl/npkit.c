@@ -14,6 +14,7 @@
 #include "base/formats/json.h"
 #include "base/io/input.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "base/rng.h"
 #include "base/short_forms.h"
 #include "base/text/number.h"
@@ -99,7 +100,7 @@ static orr_code read_table(orr_json_value root, const char *name, table *t, orr_
         if (code)
             return code;
     }
-    qsort(t->rows, t->count, sizeof *t->rows, by_bytes);
+    orr_sort(t->rows, t->count, sizeof *t->rows, by_bytes);
     for (size_t i = 1; i < t->count; i++)
         if (t->rows[i].bytes == t->rows[i - 1].bytes)
             return orr_fail(err, ORR_EINPUT, &at, "%s: duplicate size %llu", name,

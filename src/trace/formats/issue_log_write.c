@@ -5,6 +5,7 @@
 #include "issue_log_impl.h"
 
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/short_forms.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ static bool gather_keys(builder *b)
         b->keys[b->key_count++] = key;
     }
     if (b->key_count)
-        qsort(b->keys, b->key_count, sizeof *b->keys, compare_keys);
+        orr_sort(b->keys, b->key_count, sizeof *b->keys, compare_keys);
     return true;
 }
 

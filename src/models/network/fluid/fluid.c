@@ -9,6 +9,7 @@
  *
  * All changes of one tick are solved together, in an event at the end of the tick. */
 #include "base/memory/heap.h"
+#include "base/memory/sort.h"
 
 #include "fluid.h"
 #include "models/network/net_time.h"
@@ -519,7 +520,7 @@ fluid_use *fluid_use_make(fluid *f, const fluid_part *parts, size_t count)
     }
     if (count)
         memcpy(copy, parts, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, by_resource);
+    orr_sort(copy, count, sizeof *copy, by_resource);
     uint32_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (kept && copy[kept - 1].resource == copy[i].resource) {
@@ -1128,7 +1129,7 @@ static void ends(void *context, uint64_t tick)
     solve_soon(f);
     arm(f);
     if (count > 1)
-        qsort(f->due, count, sizeof *f->due, by_number);
+        orr_sort(f->due, count, sizeof *f->due, by_number);
     /* Callbacks come last, when all ended flows have left their resources: what they start must see
      * the current state, and may reallocate f->flows. */
     for (size_t i = 0; i < count; i++)

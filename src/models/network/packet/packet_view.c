@@ -3,6 +3,7 @@
  * report their history (fabric_view.h).
  *
  * Lists are short for any network size; the rest is counted, and its utilisation summed. */
+#include "base/memory/sort.h"
 #include "packet.h"
 
 #include "models/network/packet/watch/watchers.h"
@@ -104,7 +105,7 @@ static void keep_rows(fab_history *h, ranked *order, size_t kept)
 {
     for (size_t i = kept; i < h->row_count; i++)
         h->ports[h->owners[order[i].row]].row = FAB_NONE;
-    qsort(order, kept, sizeof *order, lower_first);
+    orr_sort(order, kept, sizeof *order, lower_first);
     for (size_t i = 0; i < kept; i++) {
         const uint32_t from = order[i].row;
         for (size_t k = 0; k < h->columns; k++)
@@ -126,7 +127,7 @@ static bool give_up_half(fab_history *h)
         return false;
     for (size_t i = 0; i < h->row_count; i++)
         order[i] = (ranked){h->ports[h->owners[i]].busy, (uint32_t)i};
-    qsort(order, h->row_count, sizeof *order, busier_first);
+    orr_sort(order, h->row_count, sizeof *order, busier_first);
     /* The busiest of the dropped ones.  A port must be twice as busy to return, or two of them
      * would compete for the last row at every sample. */
     h->worth = order[kept].busy;

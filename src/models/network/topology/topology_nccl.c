@@ -9,6 +9,7 @@
 
 #include "base/formats/xml.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 
@@ -318,7 +319,7 @@ static orr_code take_system(reader *r, const orr_xml_node *root)
         code = fail_at(r, root, "a <gpu> is not in a <pci> of a <cpu>");
     if (code)
         return code;
-    qsort(r->gpus, r->gpu_count, sizeof *r->gpus, compare_gpus);
+    orr_sort(r->gpus, r->gpu_count, sizeof *r->gpus, compare_gpus);
     for (uint32_t i = 0; i < r->gpu_count && !code; i++) {
         if (r->gpus[i].rank != i)
             return fail_at(r, r->gpus[i].node,

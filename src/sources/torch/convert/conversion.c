@@ -4,6 +4,7 @@
 
 #include "base/dtypes.h"
 #include "base/formats/json.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 #include "trace/known_names.h"
 
@@ -517,7 +518,7 @@ static int by_size(const void *a, const void *b)
 
 static double median(double *of, size_t count)
 {
-    qsort(of, count, sizeof *of, by_size);
+    orr_sort(of, count, sizeof *of, by_size);
     return of[count / 2] > 0 ? of[count / 2] : 0;
 }
 
@@ -1133,7 +1134,7 @@ static orr_code sort_nodes(conv_state *c)
         return orr_no_memory(c->err);
     for (uint32_t i = 0; i < c->count; i++)
         keys[i] = (keyed){c->l->nodes[i].id, i};
-    qsort(keys, c->count, sizeof *keys, by_number);
+    orr_sort(keys, c->count, sizeof *keys, by_number);
     for (uint32_t i = 0; i < c->count; i++)
         c->node[i] = keys[i].node;
     orr_free(keys);

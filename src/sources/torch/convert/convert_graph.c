@@ -12,6 +12,7 @@
  * node cannot have started before its dependency ended.
  *
  * Cost: linear, except for sorting kernels and ends of operators by time. */
+#include "base/memory/sort.h"
 #include "conversion.h"
 
 #include <stdlib.h>
@@ -107,7 +108,7 @@ static bool link_streams(conv_state *c)
     on_stream *list = list_kernels(c, &count);
     bool ok = list;
     if (ok)
-        qsort(list, count, sizeof *list, by_stream_and_time);
+        orr_sort(list, count, sizeof *list, by_stream_and_time);
     for (size_t i = 1; i < count && ok; i++) {
         if (list[i - 1].stream != list[i].stream)
             continue;
@@ -257,7 +258,7 @@ static bool find_idle(pauses *s)
             return false;
         begin_operator(s, t, p);
     }
-    qsort(s->ends, s->end_count, sizeof *s->ends, by_end);
+    orr_sort(s->ends, s->end_count, sizeof *s->ends, by_end);
     return true;
 }
 

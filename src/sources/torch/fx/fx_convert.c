@@ -7,6 +7,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "models/compute/operators/operator_cost.h"
@@ -177,7 +178,7 @@ static bool collect(const orr_fx *c, const fx_graph *g, const fx_call *calls, le
             return false;
     }
     if (l->count)
-        qsort(l->at, l->count, sizeof *l->at, by_kind_and_node);
+        orr_sort(l->at, l->count, sizeof *l->at, by_kind_and_node);
     return true;
 }
 
@@ -963,7 +964,7 @@ static bool list_unknown(job *j, orr_fx_report *out)
     }
     is_fine = is_fine && list;
     if (is_fine && count)
-        qsort(list, count, sizeof *list, by_name);
+        orr_sort(list, count, sizeof *list, by_name);
     out->unknown = list;
     out->unknown_count = count;
     if (names)

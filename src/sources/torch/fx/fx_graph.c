@@ -9,6 +9,7 @@
 #include "fx_graph.h"
 
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 
 #include <inttypes.h>
@@ -451,7 +452,7 @@ orr_code fx_check(orr_fx *c, orr_error *err)
         code = check_graph(c, c->graphs[i], err);
     if (code)
         return code;
-    qsort(c->graphs, c->graph_count, sizeof *c->graphs, by_rank);
+    orr_sort(c->graphs, c->graph_count, sizeof *c->graphs, by_rank);
     for (size_t i = 1; i < c->graph_count; i++) {
         if (c->graphs[i]->rank == c->graphs[i - 1]->rank)
             return fx_fail(c, c->graphs[i]->byte, err, "a second graph of rank %" PRIu32,

@@ -6,6 +6,7 @@
 #include "link_impl.h"
 
 #include "base/io/output.h"
+#include "base/memory/sort.h"
 
 #include <stdlib.h>
 
@@ -225,7 +226,7 @@ static bool sort_edges(writer *w)
         return false;
     if (d->edge_count) {
         memcpy(w->edges, d->edges, d->edge_count * sizeof *w->edges);
-        qsort(w->edges, d->edge_count, sizeof *w->edges, by_target);
+        orr_sort(w->edges, d->edge_count, sizeof *w->edges, by_target);
     }
     return true;
 }

@@ -21,6 +21,7 @@
 
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
+#include "base/memory/sort.h"
 
 #include <stdlib.h>
 
@@ -418,7 +419,7 @@ static thread_pair *rank_pairs(const aligner *x, size_t *count)
         orr_free(list);
         return NULL;
     }
-    qsort(list, *count, sizeof *list, by_common);
+    orr_sort(list, *count, sizeof *list, by_common);
     return list;
 }
 
@@ -452,7 +453,7 @@ static orr_code align_threads(aligner *x, const thread_pair *p, orr_error *err)
     for (uint32_t i = 0; i < n; i++)
         x->row_a[i] = x->token_of_host[hosts[i]];
     memcpy(x->order, ops, m * sizeof *ops);
-    qsort(x->order, m, sizeof *x->order, orr_by_u32);
+    orr_sort(x->order, m, sizeof *x->order, orr_by_u32);
     orr_code code = align_order(x, n, ops, m, x->partner[0], err);
     if (!code && memcmp(x->order, ops, m * sizeof *ops) != 0)
         code = align_order(x, n, x->order, m, x->partner[1], err);

@@ -5,6 +5,7 @@
 #include "link_impl.h"
 
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 
 #include <inttypes.h>
@@ -302,7 +303,7 @@ static void sort_runs(thread *t, run_entry *room)
             continue;
         for (uint32_t i = from; i < to; i++)
             room[i - from] = (run_entry){sign * event_of(t, i)->dur, t->ops[i]};
-        qsort(room, to - from, sizeof *room, by_duration);
+        orr_sort(room, to - from, sizeof *room, by_duration);
         for (uint32_t i = from; i < to; i++)
             t->ops[i] = room[i - from].op;
     }

@@ -11,6 +11,7 @@
 #include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "base/threads/pool.h"
@@ -98,7 +99,7 @@ static bool find_members(const grouper *g,
         return false;
     memcpy(out, known->ranks, known->count * sizeof *out);
     *count = known->count;
-    qsort(out, *count, sizeof *out, orr_by_u32);
+    orr_sort(out, *count, sizeof *out, orr_by_u32);
     return *count && out[*count - 1] < g->job->rank_count;
 }
 
@@ -445,7 +446,7 @@ static orr_code add_alias_group(grouper *g, alias *const *same, size_t size, siz
         return orr_no_memory(g->err);
     for (size_t i = 0; i < size; i++)
         ranks[i] = same[i * step]->rank;
-    qsort(ranks, size, sizeof *ranks, orr_by_u32);
+    orr_sort(ranks, size, sizeof *ranks, orr_by_u32);
     if (size == g->job->rank_count && !g->world_is_taken) {
         g->world_is_taken = true;
         at = (uint32_t)g->world;
@@ -477,7 +478,7 @@ static orr_code unite_aliases(grouper *g, aliases *a)
     for (size_t i = 0; i < a->count && !code; i++)
         order[i] = &a->list[i];
     if (!code && a->count)
-        qsort(order, a->count, sizeof *order, by_doings);
+        orr_sort(order, a->count, sizeof *order, by_doings);
     for (size_t from = 0, to; from < a->count && !code; from = to) {
         for (to = from + 1; to < a->count && order[to]->doings == order[from]->doings &&
                             order[to]->turn == order[from]->turn;)
@@ -566,7 +567,7 @@ static int by_id(const void *a, const void *b)
 static orr_code add_groups(const grouper *g)
 {
     orr_code code = ORR_OK;
-    qsort(g->groups, g->count, sizeof *g->groups, by_id);
+    orr_sort(g->groups, g->count, sizeof *g->groups, by_id);
     for (size_t i = 0; i < g->count && !code; i++) {
         const job_group *group = &g->groups[i];
         /* Number 0 is that of all ranks, which every reader knows without a list. */
@@ -819,7 +820,7 @@ static orr_code probe_folder(orr_link_job *job, const char *path, orr_error *err
         return code;
     if (job->file_count == before)
         return orr_fail(err, ORR_EINPUT, &at, "no host trace and no device trace in this folder");
-    qsort(job->files + before, job->file_count - before, sizeof *job->files, by_path);
+    orr_sort(job->files + before, job->file_count - before, sizeof *job->files, by_path);
     return ORR_OK;
 }
 
@@ -904,7 +905,7 @@ static bool list_ends(const orr_link *l, ends *out)
             return false;
     }
     if (out->count)
-        qsort(out->list, out->count, sizeof *out->list, by_key);
+        orr_sort(out->list, out->count, sizeof *out->list, by_key);
     return true;
 }
 
@@ -953,7 +954,7 @@ static void align(orr_link_job *job, const ends *all, uint32_t r, int64_t *room)
         /* Rank 0 is the reference, and so is never marked as aligned itself. */
         if (!n || (other && !job->ranks[other].about.is_aligned))
             continue;
-        qsort(room, n, sizeof *room, by_value);
+        orr_sort(room, n, sizeof *room, by_value);
         /* What is added to the times of a rank: the less, the later its clock. */
         job->ranks[r].about.clock_ns = job->ranks[other].about.clock_ns - room[n / 2];
         job->ranks[r].about.is_aligned = true;
@@ -1193,7 +1194,7 @@ static orr_code find_ranks(orr_link_job *job, orr_error *err)
     orr_code code = number_ranks(job, err);
     if (code)
         return code;
-    qsort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
+    orr_sort(job->ranks, job->rank_count, sizeof *job->ranks, by_rank);
     if ((code = check_ranks(job, err)) || (code = check_world(job, err)))
         return code;
     return check_halves(job, err);

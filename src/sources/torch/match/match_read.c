@@ -5,6 +5,7 @@
 
 #include "base/formats/csv.h"
 #include "base/formats/json.h"
+#include "base/memory/sort.h"
 #include "base/text/number.h"
 #include "base/text/text.h"
 #include "trace/formats/chrome_event.h"
@@ -782,7 +783,7 @@ static void find_enclosing(kineto *k)
     match_call *calls = k->m->sides[MATCH_MEASURED].calls;
     size_t depth = 0;
     interval *open = k->intervals; /* entries before the current one are no longer needed */
-    qsort(k->intervals, k->interval_count, sizeof *k->intervals, by_start);
+    orr_sort(k->intervals, k->interval_count, sizeof *k->intervals, by_start);
     for (size_t i = 0; i < k->interval_count; i++) {
         const interval at = k->intervals[i];
         while (depth && (open[depth - 1].thread != at.thread || open[depth - 1].to <= at.from))

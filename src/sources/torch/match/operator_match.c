@@ -13,6 +13,7 @@
 #include "base/arithmetic.h"
 #include "base/io/input.h"
 #include "base/memory/buffer.h"
+#include "base/memory/sort.h"
 #include "base/text/text.h"
 #include "models/compute/atlas/chip_cost.h"
 #include "models/compute/operators/operator_cost.h"
@@ -523,7 +524,7 @@ static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_erro
     for (size_t i = 0; i < k->count; i++)
         list[i] = (sorted){orr_intern_get(m->names, k->list[i].name),
                            orr_intern_get(m->shapes, k->list[i].shapes), k->list[i]};
-    qsort(list, k->count, sizeof *list, by_name);
+    orr_sort(list, k->count, sizeof *list, by_name);
     for (size_t from = 0, to; from < k->count; from = to) {
         orr_operator_row *row = &rows[o->row_count++];
         row->name = list[from].name;
@@ -534,7 +535,7 @@ static orr_code fill_result(match *m, const kinds *k, orr_operators *o, orr_erro
         add_gaps(o, gaps, list + from, to - from, row);
         add_to_sums(o, row);
     }
-    qsort(rows, o->row_count, sizeof *rows, by_time);
+    orr_sort(rows, o->row_count, sizeof *rows, by_time);
     o->rows = rows;
     o->gaps = gaps;
     o->has_bytes = m->sides[MATCH_MEASURED].has_bytes;

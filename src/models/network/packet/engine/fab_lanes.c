@@ -30,6 +30,7 @@
  * events, one thread runs the lanes one after the other. */
 #include "base/arithmetic.h"
 #include "base/memory/heap.h"
+#include "base/memory/sort.h"
 #include "base/threads/pool.h"
 #include "fabric_impl.h"
 
@@ -356,7 +357,7 @@ static void write_pauses(fab_lanes *s)
             s->pauses[count++] = s->awake[i]->pauses[k];
         s->awake[i]->pause_count = 0;
     }
-    qsort(s->pauses, count, sizeof *s->pauses, compare_pauses);
+    orr_sort(s->pauses, count, sizeof *s->pauses, compare_pauses);
     for (size_t i = 0; i < count; i++) {
         s->main->now = s->pauses[i].at;
         fab_tell_pause(s->main, &s->main->ports[s->pauses[i].port], s->pauses[i].pauses);
@@ -390,7 +391,7 @@ static void tell_flows(fab_lanes *s)
         count += l->note_count;
         l->note_count = 0;
     }
-    qsort(s->notes, count, sizeof *s->notes, compare_notes);
+    orr_sort(s->notes, count, sizeof *s->notes, compare_notes);
     for (size_t i = 0; i < count; i++)
         fab_hear_flow(s->main, &s->notes[i]);
 }
@@ -1018,7 +1019,7 @@ static uint64_t before_last_flow(fab_lanes *s, uint64_t end)
                 s->times[count++] = s->of[i]->ends.entries[k].key;
     if (count < under_way)
         return end;
-    qsort(s->times, count, sizeof *s->times, orr_by_u64);
+    orr_sort(s->times, count, sizeof *s->times, orr_by_u64);
     /* Exclusive: that instant runs event by event, so that the run can end within it. */
     return s->times[under_way - 1];
 }
