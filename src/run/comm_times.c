@@ -188,20 +188,16 @@ static bool keep_shape(class_group *g, uint32_t shape)
 static bool find_shapes(work_comm *c, uint32_t place, class_group *g)
 {
     orr_sim *s = c->s;
-    const uint32_t first = orr_set_class_first(s->set, c->class_index);
+    const uint32_t k = c->class_index, from = s->class_start[k], to = s->class_start[k + 1];
     run_npu n = {.sim = s, .graph = c->g};
     uint32_t shape;
     if (g->by == BY_DIMS)
         return (g->number == UINT32_MAX ? shape_of_group(c, NULL, &shape)
-                                        : add_line(c, first, g->number, &shape)) &&
+                                        : add_line(c, s->class_ranks[from], g->number, &shape)) &&
                keep_shape(g, shape);
-    uint32_t left = s->set->classes[c->class_index].ranks;
-    for (uint32_t r = first; left && r < s->npu_count; r++) {
+    for (uint32_t i = from; i < to; i++) {
         const cfg_group *group;
-        if (orr_set_class_of(s->set, r) != c->class_index)
-            continue;
-        left--;
-        n.rank = r;
+        n.rank = s->class_ranks[i];
         /* A group that nothing defines is an error of the run, which names the node. */
         if (sys_find_group(&n, place, &group) &&
             !(shape_of_group(c, group, &shape) && keep_shape(g, shape)))

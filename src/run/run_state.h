@@ -141,6 +141,8 @@ struct orr_sim {
     orr_set *owned_set;  /* NULL: the caller's */
     const orr_set *set;
     work_graph *graphs; /* by class */
+    /* Ranks of the network by class, ascending: those of class k from class_start[k] on. */
+    uint32_t *class_start, *class_ranks;
     /* By rank, where the ranks' memory or hosts differ in speed; NULL: as their graphs say. */
     const uint64_t **rank_ticks;
     /* Kernels have the efficiency of this measured chip, the nearest to the peaks of the system

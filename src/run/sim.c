@@ -366,6 +366,23 @@ static orr_code ask_model(orr_sim *s, orr_error *err)
     return code;
 }
 
+/* Whoever asks for all ranks of each class would otherwise look at all ranks for each. */
+static bool list_ranks(orr_sim *s, uint32_t classes)
+{
+    s->class_start = orr_arena_new(s->arena, (size_t)classes + 2, uint32_t);
+    s->class_ranks = orr_arena_new(s->arena, (size_t)s->npu_count + 1, uint32_t);
+    if (!s->class_start || !s->class_ranks)
+        return false;
+    uint32_t *const end = s->class_start + 1; /* of each class, while it grows */
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        s->class_start[orr_set_class_of(s->set, r) + 2]++;
+    for (uint32_t k = 2; k < classes + 2; k++)
+        s->class_start[k] += s->class_start[k - 1];
+    for (uint32_t r = 0; r < s->npu_count; r++)
+        s->class_ranks[end[orr_set_class_of(s->set, r)]++] = r;
+    return true;
+}
+
 static orr_code read_traces(orr_sim *s, orr_error *err)
 {
     const orr_set_options opt = {.size = sizeof opt,
@@ -394,7 +411,7 @@ static orr_code read_traces(orr_sim *s, orr_error *err)
             "rank");
     const uint32_t classes = orr_set_class_count(s->set);
     s->graphs = orr_arena_new(s->arena, classes, work_graph);
-    if (!s->graphs)
+    if (!s->graphs || !list_ranks(s, classes))
         return orr_no_memory(err);
     for (uint32_t r = 0; r < s->npu_count && !code; r++) {
         const uint32_t k = orr_set_class_of(s->set, r);

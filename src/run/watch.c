@@ -142,15 +142,16 @@ static bool count_own_groups(const run_npu *n, uint32_t node, uint32_t row)
     bool is_new = true;
     if (!slots || slots[node] == 0)
         return true;
-    /* Once per class, slot and row: the loop below goes over all ranks. */
+    /* Once per class, slot and row: the loop below goes over all ranks of the class. */
     const uint32_t seen[] = {k, slots[node]};
     /* The complement keeps these keys apart from those of names in the same map. */
     if (!orr_map_put(w->group_seen, orr_hash_bytes(seen, sizeof seen, ~(uint64_t)row), 1, &is_new))
         return false;
-    for (uint32_t r = 0; is_new && r < n->sim->npu_count; r++) {
+    const uint32_t *const ranks = n->sim->class_ranks;
+    for (uint32_t i = n->sim->class_start[k]; is_new && i < n->sim->class_start[k + 1]; i++) {
         bool is_first;
         int64_t id;
-        if (orr_set_class_of(set, r) != k || !orr__set_hole(set, r, ORR_HOLE_PG_NAME, node, &id))
+        if (!orr__set_hole(set, ranks[i], ORR_HOLE_PG_NAME, node, &id))
             continue;
         const orr_str name = id ? sys_group_text(n->sim, id) : (orr_str){"", 0};
         if (!orr_map_put(w->group_seen, orr_hash_bytes(name.ptr, name.len, row), 1, &is_first))
