@@ -278,9 +278,57 @@ TEST(test_machine__kinds_have_words)
     CHECK(is_near(orr_machine_out_latency_ns(&m), 1000 + 3 * 450));
 }
 
+static orr_machine parsed(const char *text)
+{
+    orr_machine m = {0};
+    orr_error err;
+    CHECK_OK(parse(text, &m, &err), &err);
+    return m;
+}
+
+/* Of a DGX A100 6.5 kW for 8, of a DGX H100 10.2 kW, of a GB200 NVL72 120 kW for 72; 132, 108 and
+ * 80 multiprocessors. */
+TEST(test_machine__what_belongs_to_the_chip_follows_it)
+{
+    const orr_machine a100 = find("dgx-a100"), h100 = find("dgx-h100");
+    const orr_machine m = parsed("base: dgx-h100\nchip: a100\n");
+    CHECK(is_near(m.watts, 6500));
+    CHECK(is_near(m.host_GBps, a100.host_GBps));
+    CHECK_EQ_U(m.memory, a100.memory);
+    CHECK_TEXT(m.architecture, "ampere");
+    CHECK(m.memory_GBps == 0 && m.peak_tflops == 0);
+    CHECK(is_near(m.overlap_cost, h100.overlap_cost * 132 / 108));
+    CHECK(is_near(m.message_overlap_cost, h100.message_overlap_cost * 132 / 108));
+    CHECK(is_near(m.up_GBps, h100.up_GBps) && is_near(m.nic_GBps, h100.nic_GBps));
+    CHECK(is_near(find("dgx-h100,chip=a100").watts, 6500));
+    CHECK(is_near(find("dgx-h100,chip=a100,devices=4").watts, 3250));
+    CHECK(is_near(find("dgx-h100,devices=4,chip=gb200").watts, 120000. / 72 * 4));
+    CHECK(is_near(parsed("base: dgx-h100\nchip: a100\ndevices: 4\n").watts, 3250));
+    /* what is given counts, in any order */
+    const char *const given[] = {
+        "dgx-h100,chip=a100,watts=7000,memory=64GiB,host_bandwidth=12GB/s,overlap_cost=0.2",
+        "dgx-h100,watts=7000,memory=64GiB,host_bandwidth=12GB/s,overlap_cost=0.2,chip=a100"};
+    for (size_t i = 0; i < 2; i++) {
+        const orr_machine own = find(given[i]);
+        CHECK(is_near(own.watts, 7000) && is_near(own.host_GBps, 12));
+        CHECK(own.memory == 64ull << 30 && is_near(own.overlap_cost, 0.2));
+    }
+    CHECK(is_near(parsed("base: dgx-h100\nwatts: 7000\nchip: a100\n").watts, 7000));
+    /* no machine has it: 32 GB and 12 GB/s of the list, no power and no price */
+    const orr_machine v100 = find("dgx-h100,chip=v100,architecture=volta");
+    CHECK(v100.watts == 0 && v100.memory == 32000000000 && is_near(v100.host_GBps, 12));
+    CHECK(is_near(v100.overlap_cost, h100.overlap_cost * 132 / 80));
+    CHECK(find("dgx-h100,chip=unheard-of").watts == 0);
+    CHECK(find("dgx-h100,usd_per_hour=2").usd_per_hour == 2);
+    CHECK(find("dgx-h100,usd_per_hour=2,chip=h800").usd_per_hour == 2); /* the same chip */
+    CHECK(is_near(find("dgx-h100,chip=h800").watts, h100.watts));
+    CHECK(is_near(find("dgx-h100,chip=mine.yml").watts, h100.watts));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RUN(test_machine__what_belongs_to_the_chip_follows_it),
         RUN(test_machine__rates_are_those_published),
         RUN(test_machine__text_reads_back_the_same),
         RUN(test_machine__switch_and_fabric_are_two_dimensions),

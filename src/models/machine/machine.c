@@ -211,8 +211,56 @@ static orr_code take_fabric(orr_yaml_value top, orr_machine *m, orr_error *err)
     return code ? code : orr_yaml_take_bool(map, "reduces", &m->fabric_reduces, err);
 }
 
-/* Another chip than that of the base has its own peaks and memory; the memory of files and designs
- * is not known here and stays.  label: as in take_collectives. */
+static void scale_overlap(orr_machine *m, double factor)
+{
+    double *const shares[] = {&m->overlap_cost, &m->overlap_cost_least, &m->overlap_cost_most,
+                              &m->message_overlap_cost};
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        *shares[i] = fmin(*shares[i] * factor, 0.9);
+}
+
+/* What belongs to the device and is not known of a chip is that of the first built-in machine with
+ * it; power is per device of its node. */
+static orr_code take_from_like(const orr_chip *chip, orr_machine *m, orr_error *err)
+{
+    for (size_t i = 0; orr_machine_at(i); i++) {
+        orr_machine like;
+        const orr_code code = find_built_in(orr_machine_at(i), &like, err);
+        if (code)
+            return code;
+        if (orr_chip_find(like.chip) != chip)
+            continue;
+        memcpy(m->architecture, like.architecture, sizeof m->architecture);
+        m->memory = like.memory;
+        m->host_GBps = like.host_GBps;
+        m->watts = like.watts / like.devices * m->devices;
+        break;
+    }
+    return ORR_OK;
+}
+
+/* Another chip than that of the base: its own peaks, memory, bus, power and, as no price is known,
+ * price; collectives hold as many of its multiprocessors as of the others.  What a file says of
+ * these is read behind. */
+static orr_code follow_chip(orr_machine *m,
+                            const orr_chip *old,
+                            const orr_chip *chip,
+                            orr_error *err)
+{
+    m->memory_GBps = m->peak_tflops = 0;
+    if (!chip && strpbrk(m->chip, "./")) /* a file: the same chip calibrated, most likely */
+        return ORR_OK;
+    m->watts = m->usd_per_hour = m->host_GBps = 0;
+    if (!chip)
+        return ORR_OK;
+    m->memory = (orr_bytes)(chip->memory_GB * 1e9);
+    m->host_GBps = chip->bus_GBps;
+    if (old && old->units && chip->units)
+        scale_overlap(m, (double)old->units / chip->units);
+    return take_from_like(chip, m, err);
+}
+
+/* label: as in take_collectives. */
 static orr_code take_chip(orr_yaml_value map, orr_machine *m, const char *label, orr_error *err)
 {
     char old[sizeof m->chip];
@@ -224,13 +272,10 @@ static orr_code take_chip(orr_yaml_value map, orr_machine *m, const char *label,
     orr_code code = orr_yaml_take_text(map, "chip", m->chip, sizeof m->chip, err);
     if (code)
         return code;
-    const orr_chip *chip = orr_chip_find(m->chip);
-    const bool is_same = chip ? chip == orr_chip_find(old) : strcmp(old, m->chip) == 0;
-    if (old[0] && !is_same) {
-        m->memory_GBps = m->peak_tflops = 0;
-        if (chip)
-            m->memory = (orr_bytes)(chip->memory_GB * 1e9);
-    }
+    const orr_chip *chip = orr_chip_find(m->chip), *before = orr_chip_find(old);
+    const bool is_same = chip ? chip == before : strcmp(old, m->chip) == 0;
+    if (old[0] && !is_same && (code = follow_chip(m, before, chip, err)))
+        return code;
     const bool is_file = !chip && strpbrk(m->chip, "./");
     return is_file && label ? orr_folder_check(m->chip, label, &at, err) : ORR_OK;
 }
@@ -655,6 +700,11 @@ static orr_code change(orr_machine *m, const char *text, size_t length, orr_erro
     return orr_because(err, ORR_EUSAGE, "'%.*s'", (int)(length < SHOWN ? length : SHOWN), text);
 }
 
+static bool has_key(const char *text, const char *key)
+{
+    return key_length(text) == strlen(key) && memcmp(text, key, strlen(key)) == 0;
+}
+
 static orr_code apply_changes(orr_machine *m, const char *at, orr_error *err)
 {
     orr_code code = ORR_OK;
@@ -662,12 +712,15 @@ static orr_code apply_changes(orr_machine *m, const char *at, orr_error *err)
     bool has_watts = false;
     if (at && *at == ',')
         note_base(m);
-    while (!code && at && *at == ',') {
-        const size_t n = change_length(++at);
-        has_watts |= key_length(at) == strlen("watts") && memcmp(at, "watts", strlen("watts")) == 0;
-        code = change(m, at, n, err);
-        at += n;
-    }
+    const char *const start = at;
+    for (int round = 0; round < 2; round++) /* the chip first: others change what it brings */
+        for (at = start; !code && at && *at == ',';) {
+            const size_t n = change_length(++at);
+            has_watts |= has_key(at, "watts");
+            if (has_key(at, "chip") == (round == 0))
+                code = change(m, at, n, err);
+            at += n;
+        }
     if (!has_watts)
         scale_watts(m, devices);
     return code;
