@@ -236,11 +236,9 @@ static const cli_option options[] = {
     {"price", 0, "USD", "price of a device per hour (default: the machine's, if it has one)"},
     {"reserve", 0, "BYTES", "device memory to keep free for CUDA context, NCCL and fragmentation",
      .fallback = "4GiB"},
-    {"dtype", 0, "bf16|fp16|fp8|fp32", "data type of matrix multiplications", .fallback = "bf16"},
-    {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
-    {"tp-overlap", 0, NULL, "overlap tensor-parallel communication with its GEMMs, chunk by chunk"},
     {"software", 0, "NAME",
      "launch the kernels of this software (default: the machine's, or megatron-core)"},
+    CLI_TRAINING_OPTIONS,
     {"serve", 0, NULL, "plans for serving: tp, pp, ep and replicas, by TTFT, TPOT and tokens/s"},
     {"requests", 0, "N",
      "serve: requests at a time, all replicas together (default: one per device)", CLI_COUNT, 1,
@@ -335,12 +333,12 @@ static orr_code read_options(const cli_context *c, orr_plan_options *o, orr_erro
                             .goal = *goal == 't'   ? ORR_PLAN_TIME
                                     : *goal == 'c' ? ORR_PLAN_COST
                                                    : ORR_PLAN_MEMORY};
-    o->base.grads_fp32 = cli_flag(c, "grads-fp32");
-    o->base.overlaps_tensor = cli_flag(c, "tp-overlap");
-    orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->base.dtype);
     if (software && !(o->base.software = orr_software_find(software)))
         return cli_no_software(software, err);
-    orr_code code = orr_bytes_parse(cli_text(c, "reserve"), &reserve, err);
+    orr_code code = cli_training_options(c, &o->base, err);
+    if (code)
+        return code;
+    code = orr_bytes_parse(cli_text(c, "reserve"), &reserve, err);
     if (code)
         return orr_because(err, code, "--reserve");
     o->reserve = (uint64_t)reserve;
@@ -370,12 +368,14 @@ static orr_code check_options(const cli_context *c, orr_error *err)
         if (o->with && cli_given(c, o->name) && !cli_given(c, o->with))
             return cli_misuse(err, "--%s needs --%s", o->name, o->with);
     static const char *const of_training[] = {
-        "batch",        "seq",           "fix",        "goal",     "sure",
-        "reserve",      "grads-fp32",    "tp-overlap", "software", "check",
-        "check-budget", "check-seconds", "write",      "csv",      "no-prune"};
+        "batch", "seq",          "fix",           "goal",  "sure", "reserve", "software",
+        "check", "check-budget", "check-seconds", "write", "csv",  "no-prune"};
     for (size_t i = 0; cli_flag(c, "serve") && i < sizeof of_training / sizeof *of_training; i++)
         if (cli_given(c, of_training[i]))
             return cli_misuse(err, "--%s does not apply to --serve", of_training[i]);
+    const char *const given = cli_training_given(c, "dtype");
+    if (cli_flag(c, "serve") && given)
+        return cli_misuse(err, "--%s does not apply to --serve", given);
     if (cli_flag(c, "serve") && (cli_given(c, "max-memory") || cli_given(c, "max-events")))
         return cli_misuse(err, "--max-memory and --max-events do not apply to --serve, which "
                                "simulates nothing");

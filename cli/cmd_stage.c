@@ -27,31 +27,6 @@ static const cli_option options[] = {
     COUNT("tp", "1", "tensor parallel degree"),
     COUNT("pp", "1", "pipeline stages"),
     COUNT("ep", "1", "expert parallel degree"),
-    COUNT("expert-tp", NULL, "ranks that share an expert: 1 or --tp (default: --tp)"),
-    {"dispatch", 0, "copies|once|hybridep",
-     "send a token once per expert, or once per rank and node (DeepEP); hybridep: the same, with "
-     "its weights for all experts of a node, after gathering the routing of all tokens",
-     .fallback = "copies"},
-    COUNT("node-ranks",
-          NULL,
-          "--dispatch once and hybridep: ranks per node; default: 8, or the machine's"),
-    {"fp8-attention", 0, NULL, "with --dtype fp8, mxfp8 or nvfp4: attention in fp8, too"},
-    {"fp8-scaling", 0, "current|delayed|delayed-tp|block",
-     "with --dtype fp8: scale by a tensor's own maximum, or by those of earlier passes, reduced "
-     "over all ranks of a stage, or over tp, after each pass; block: by that of 128 numbers",
-     .fallback = "current"},
-    {"fp8-kept", 0, "none|inputs|activations|deepseek",
-     "what is kept in the type of --dtype for the backward pass: inputs of GEMMs, also those of "
-     "activations; deepseek: and what attention gave in 12 bits (default: the software's)"},
-    {"fp8-weights", 0, "none|both|only",
-     "weights in the type of --dtype: cast when used, kept beside those in 16 bits, or instead of "
-     "them (default: the software's)"},
-    {"fp8-dispatch", 0, NULL,
-     "send tokens to experts in fp8, with scales; results return unquantized (DeepSeek-V3)"},
-    COUNT("expert-load", "100", "load of the busiest expert rank, in percent of the mean"),
-    {"ep-overlap", 0, NULL,
-     "overlap the all-to-alls of a backward pass with computation of a forward pass, and vice "
-     "versa"},
     COUNT("cp", "1", "context parallel degree"),
     COUNT("sp", NULL, "the same as --cp"),
     COUNT("seq", NULL, "tokens per sequence (default: the model's)"),
@@ -65,7 +40,6 @@ static const cli_option options[] = {
     COUNT("vocab", NULL, "this vocabulary size"),
     {"zero", 0, "N", "ZeRO stage: 1 shards the optimizer, 2 also gradients, 3 also weights",
      CLI_COUNT, 0, 3, "0"},
-    COUNT("shard", NULL, "ZeRO among this many data parallel ranks; the rest are replicas (HSDP)"),
     {"pipeline", 0, "1f1b|gpipe|interleaved|zero-bubble|zb-v|dualpipe-v|dualpipe",
      "pipeline schedule", .fallback = "1f1b"},
     {"order", 0, "FILE", "a pipeline schedule of your own: the passes of each rank, in order"},
@@ -81,46 +55,19 @@ static const cli_option options[] = {
     {"layout", 0, "TEXT",
      "what each stage has, as in Megatron-Core: E embedding, t layer, m MTP layer, L loss, | next "
      "stage: 'Et*2|(tt|)*29,t|mL'"},
-    {"mtp", 0, NULL, "include the multi-token prediction layers (DeepSeek-V3)"},
-    {"dtype", 0, "bf16|fp16|fp8|fp32|mxfp8|nvfp4", "data type of matrix multiplications",
-     .fallback = "bf16"},
-    {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"},
     {"no-sequence-parallel", 0, NULL, "tensor parallelism with all-reduces instead"},
-    {"tp-overlap", 0, NULL, "overlap tensor-parallel communication with its GEMMs, chunk by chunk"},
-    {"attention", 0, "causal|full", "attention mask", .fallback = "causal"},
-    {"context", 0, "ring|all-gather|contiguous|blocks",
-     "context parallelism: how keys and values are exchanged; contiguous: a ring of contiguous "
-     "blocks, unbalanced under a causal mask; blocks: gathered once, attention block by block "
-     "(PyTorch)",
-     .fallback = "ring"},
     {"recompute", 0, "none|selective|full|operators",
      "activation recomputation: of attention, of layers, of everything but attention and half of "
      "the GEMMs",
      .fallback = "none"},
-    {"recompute-parts", 0, "LIST",
-     "recompute these parts of a layer: norm, attention, mla-up, activation, ffn, experts, shared"},
-    COUNT("recompute-layers", NULL, "full: this many layers, evenly spread (default: all)"),
-    COUNT("offload-layers",
-          NULL,
-          "copy what the first N layers of each model chunk keep to the host, and back"),
-    {"offload-percent", 0, "N", "--offload-layers: this share of it", CLI_COUNT, 1, 100, "100"},
-    {"bucket", 0, "BYTES", "gradient bucket size", .fallback = "40MB"},
-    COUNT("prefetch", "1", "ZeRO 3: layers to gather ahead"),
-    {"no-overlap", 0, NULL, "reduce gradients after the last backward pass"},
-    {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"},
-    {"no-clipping", 0, NULL, "no gradient clipping"},
     {"software", 0, "NAME",
      "launch the kernels of this software: megatron-core, megatron-core-layers, "
      "megatron-core-router, megatron-core-graph, megatron-core-graph-2026-06, megatron-core-2024, "
      "megatron-core-2024-flash2, megatron-2022, megatron-2021, megatron-deepspeed, deepspeed, "
      "fsdp2-eager, fsdp2-fused, torch-compile, torch-compile-whole, fsdp2-eager-2024, "
-     "torch-compile-2024, fsdp-2023, torch-eager or cuda-graph",
+     "torch-compile-2024, fsdp-compile-2024, fsdp-2023, torch-eager or cuda-graph",
      .fallback = "megatron-core"},
-    {"dropout", 0, NULL,
-     "dropout after embedding, attention and FFN, even if the software's recipes have none"},
-    {"foreach", 0, NULL, "foreach optimizer: one kernel per operation for a list of tensors"},
-    {"moments-bf16", 0, NULL, "keep the optimizer's moments in bf16, not in fp32"},
-    {"no-master", 0, NULL, "keep weights and optimizer moments in --dtype, not in fp32"},
+    CLI_TRAINING_OPTIONS,
     {"forward", 0, NULL, "the forward pass only"},
     COUNT("steps", "1", "training steps"),
     {"machine", 0, "MACHINE",
@@ -152,14 +99,9 @@ static const cli_example examples[] = {
     {0},
 };
 
-/* The index of an option's value in `words`, which follow an enumeration. */
 static const char *const recompute_words[] = {"none", "selective", "full", "operators", NULL};
-static const char *const context_words[] = {"ring", "all-gather", "contiguous", "blocks", NULL};
-static const char *const scaling_words[] = {"current", "delayed", "delayed-tp", "block", NULL};
 
-static const char *const kept_words[] = {"", "none", "inputs", "activations", "deepseek", NULL};
-static const char *const weight_words[] = {"", "none", "both", "only", NULL};
-
+/* The index of an option's value in `words`, which follow an enumeration. */
 static int word_index(const char *const *words, const char *text)
 {
     for (int i = 0; words[i]; i++)
@@ -168,11 +110,12 @@ static int word_index(const char *const *words, const char *text)
     return 0; /* the parser accepts nothing else */
 }
 
-static orr_code read_bytes(const cli_context *c, const char *name, uint64_t *out, orr_error *err)
+static orr_code read_device_memory(const cli_context *c, uint64_t *out, orr_error *err)
 {
-    const char *text = cli_text(c, name);
     orr_bytes bytes = 0;
-    const orr_code code = text ? orr_bytes_parse(text, &bytes, err) : ORR_OK;
+    if (!cli_given(c, "device-memory"))
+        return ORR_OK;
+    const orr_code code = orr_bytes_parse(cli_text(c, "device-memory"), &bytes, err);
     *out = (uint64_t)bytes;
     return code;
 }
@@ -216,7 +159,8 @@ static orr_code read_machine(const cli_context *c, orr_llm_options *o, orr_error
     if (code)
         return orr_because(err, code, "--machine %s", cli_text(c, "machine"));
     o->device_bytes = m.memory;
-    o->node_ranks = o->node_ranks ? o->node_ranks : m.devices;
+    if (o->sends_once && !o->node_ranks)
+        o->node_ranks = m.devices;
     if (m.software[0] && !cli_given(c, "software"))
         o->software = orr_software_find(m.software);
     return o->software ? ORR_OK : cli_no_software(m.software, err);
@@ -230,87 +174,36 @@ static orr_code read_options(const cli_context *c, orr_llm_options *o, orr_error
         .pp = (uint32_t)given(c, "pp"),
         .dp = (uint32_t)given(c, "dp"),
         .ep = (uint32_t)given(c, "ep"),
-        .expert_tp = (uint32_t)given(c, "expert-tp"),
-        .overlaps_experts = cli_flag(c, "ep-overlap"),
-        .sends_once = strcmp(cli_text(c, "dispatch"), "copies") != 0,
-        .sends_weights = strcmp(cli_text(c, "dispatch"), "hybridep") == 0,
-        .node_ranks = (uint32_t)given(c, "node-ranks"),
-        .attends_fp8 = cli_flag(c, "fp8-attention"),
-        .fp8_scaling = (orr_fp8_scaling)word_index(scaling_words, cli_text(c, "fp8-scaling")),
-        .sends_fp8 = cli_flag(c, "fp8-dispatch"),
-        .expert_load = (uint32_t)given(c, "expert-load"),
-        .shard = (uint32_t)given(c, "shard"),
-        .has_mtp = cli_flag(c, "mtp"),
         .first_layers = given(c, "first-layers"),
         .last_layers = given(c, "last-layers"),
         .bare_first = cli_given(c, "first-layers") && !given(c, "first-layers"),
         .bare_last = cli_given(c, "last-layers") && !given(c, "last-layers"),
         .batch = given(c, "batch"),
         .seq = given(c, "seq"),
-        .grads_fp32 = cli_flag(c, "grads-fp32"),
         .no_sequence_parallel = cli_flag(c, "no-sequence-parallel"),
-        .overlaps_tensor = cli_flag(c, "tp-overlap"),
-        .full_attention = strcmp(cli_text(c, "attention"), "full") == 0,
-        .context_form = (orr_context_form)word_index(context_words, cli_text(c, "context")),
         .chunks = (uint32_t)given(c, "chunks"),
         .zero = (uint32_t)cli_count(c, "zero"),
-        .sync_every_micro_batch = cli_flag(c, "sync-every-micro-batch"),
-        .prefetch = (uint32_t)given(c, "prefetch"),
-        .no_overlap = cli_flag(c, "no-overlap"),
-        .no_clipping = cli_flag(c, "no-clipping"),
-        .has_dropout = cli_flag(c, "dropout"),
-        .lists_optimizer = cli_flag(c, "foreach"),
-        .moments_bf16 = cli_flag(c, "moments-bf16"),
-        .no_master = cli_flag(c, "no-master"),
         .forward_only = cli_flag(c, "forward"),
         .recompute = (orr_recompute)word_index(recompute_words, cli_text(c, "recompute")),
-        .recompute_layers = given(c, "recompute-layers"),
-        .offload_layers = given(c, "offload-layers"),
-        .offload_percent = (uint32_t)given(c, "offload-percent"),
         .steps = (uint32_t)given(c, "steps"),
     };
-    orr_dtype_find(orr_str_of(cli_text(c, "dtype")), &o->dtype);
     orr_pipeline_find(orr_str_of(cli_text(c, "pipeline")), &o->pipeline);
-    if (cli_given(c, "fp8-kept"))
-        o->fp8_kept = (orr_fp8_kept)word_index(kept_words, cli_text(c, "fp8-kept"));
-    if (cli_given(c, "fp8-weights"))
-        o->fp8_weights = (orr_fp8_weights)word_index(weight_words, cli_text(c, "fp8-weights"));
     if (cli_given(c, "order") && cli_given(c, "pipeline"))
         return cli_misuse(err, "--order and --pipeline cannot be used together");
     if (cli_given(c, "order"))
         o->pipeline = ORR_PIPELINE_OWN;
-    if (cli_given(c, "fp8-scaling") && o->dtype != ORR_DTYPE_FP8)
-        return cli_misuse(err, "--fp8-scaling requires --dtype fp8");
-    if (cli_given(c, "recompute-layers") && o->recompute != ORR_RECOMPUTE_FULL)
-        return cli_misuse(err, "--recompute-layers requires --recompute full");
-    if (cli_flag(c, "fp8-attention") && o->dtype != ORR_DTYPE_FP8 && o->dtype != ORR_DTYPE_MXFP8 &&
-        o->dtype != ORR_DTYPE_NVFP4)
-        return cli_misuse(err, "--fp8-attention requires --dtype fp8, mxfp8 or nvfp4");
     o->software = orr_software_find(cli_text(c, "software"));
     if (!o->software)
         return cli_no_software(cli_text(c, "software"), err);
-    if (cli_given(c, "recompute-parts")) {
-        orr_str bad;
-        if (cli_given(c, "recompute"))
-            return cli_misuse(err, "--recompute-parts and --recompute cannot be used together");
-        if (!orr_layer_parts_find(orr_str_of(cli_text(c, "recompute-parts")), &o->recompute_parts,
-                                  &bad))
-            return cli_misuse(
-                err,
-                "--recompute-parts '%.*s': expected norm, attention, mla-up, activation, ffn, "
-                "experts and shared",
-                (int)(bad.len < 40 ? bad.len : 40), bad.ptr);
-        o->recompute = ORR_RECOMPUTE_PARTS;
-    }
+    if (cli_given(c, "recompute-parts") && cli_given(c, "recompute"))
+        return cli_misuse(err, "--recompute-parts and --recompute cannot be used together");
     const char *micro = cli_given(c, "micro-batch") ? cli_text(c, "micro-batch") : NULL;
     orr_code code = micro ? cli_stage_micro_batch(micro, &o->micro_batch, err) : ORR_OK;
     if (!code)
-        code = read_bytes(c, "bucket", &o->bucket_bytes, err);
+        code = cli_training_options(c, o, err);
     if (!code)
         code = read_machine(c, o, err);
-    return code || !cli_given(c, "device-memory")
-               ? code
-               : read_bytes(c, "device-memory", &o->device_bytes, err);
+    return code ? code : read_device_memory(c, &o->device_bytes, err);
 }
 
 /* ---- writing ---- */
@@ -384,6 +277,12 @@ static void print_memory(const result *r)
            bytes(r->o.device_bytes, room));
 }
 
+static double step_flops(const result *r)
+{
+    const uint64_t sequence = r->o.forward_only ? r->flops.forward : r->flops.training;
+    return (double)sequence * (double)r->o.batch;
+}
+
 static void print_text(const result *r)
 {
     const orr_llm_options *o = &r->o;
@@ -402,7 +301,7 @@ static void print_text(const result *r)
     printf("per step: %s sequence%s of %s tokens in %s micro-batch%s per rank, ",
            orr_count_text(o->batch, a[0]), o->batch == 1 ? "" : "s", orr_count_text(o->seq, a[1]),
            orr_count_text(batches, a[2]), batches == 1 ? "" : "es");
-    printf("%.4g PFLOP\n", (double)r->flops.training * (double)o->batch / 1e15);
+    printf("%.4g PFLOP\n", step_flops(r) / 1e15);
     printf("%s nodes, %u different rank%s\n", orr_count_text(cli_count_nodes(r->s), a[0]),
            orr_set_class_count(r->s), orr_set_class_count(r->s) == 1 ? "" : "s");
     print_memory(r);
@@ -444,11 +343,10 @@ static void print_json(const result *r)
         ORR_U("ep", o->ep), ORR_U("zero", o->zero), ORR_T("dtype", orr_dtype_name(o->dtype)),
         ORR_T("pipeline", orr_pipeline_name(o->pipeline)), ORR_U("chunks", o->chunks));
     orr_json_line(w, 2);
-    orr_json_put_fields(w, ORR_U("batch_sequences", o->batch),
-                        ORR_U("micro_batch_sequences", o->micro_batch),
-                        ORR_U("sequence_tokens", o->seq),
-                        ORR_F("step_flops", "%.17g", (double)r->flops.training * (double)o->batch),
-                        ORR_U("device_bytes", o->device_bytes));
+    orr_json_put_fields(
+        w, ORR_U("batch_sequences", o->batch), ORR_U("micro_batch_sequences", o->micro_batch),
+        ORR_U("sequence_tokens", o->seq), ORR_F("step_flops", "%.17g", step_flops(r)),
+        ORR_U("device_bytes", o->device_bytes));
     orr_json_line(w, 2);
     put_memory(w, r);
     cli_json_close(&j);

@@ -13,6 +13,7 @@
 #include <orrery/lab/gen.h>
 #include <orrery/lab/goal.h>
 #include <orrery/lab/hardware.h>
+#include <orrery/lab/llm.h>
 #include <orrery/lab/nccl.h>
 #include <orrery/lab/scalesim.h>
 #include <orrery/lab/show.h>
@@ -67,6 +68,75 @@ extern const cli_command cli_cmd_gen_goal, cli_cmd_gen_topology; /* two words, u
      1, UINT64_MAX}
 #define CLI_LIMITS CLI_LIMIT_OF_TIME, CLI_LIMITS_OF_WORK
 /* clang-format on */
+
+/* Option rows of a training step that a search of plans does not decide: what
+ * cli_training_options reads (training_options.c). */
+/* clang-format off */
+#define CLI_NUMBER(name, help) {name, 0, "N", help, CLI_COUNT, 1, INT32_MAX}
+#define CLI_TRAINING_OPTIONS \
+    {"dtype", 0, "bf16|fp16|fp8|fp32|mxfp8|nvfp4", "data type of matrix multiplications", \
+     .fallback = "bf16"}, \
+    {"fp8-attention", 0, NULL, "with --dtype fp8, mxfp8 or nvfp4: attention in fp8, too"}, \
+    {"fp8-scaling", 0, "current|delayed|delayed-tp|block", \
+     "with --dtype fp8: scale by a tensor's own maximum, or by those of earlier passes, reduced " \
+     "over all ranks of a stage, or over tp, after each pass; block: by that of 128 numbers", \
+     .fallback = "current"}, \
+    {"fp8-kept", 0, "none|inputs|activations|deepseek", \
+     "what is kept in the type of --dtype for the backward pass: inputs of GEMMs, also those of " \
+     "activations; deepseek: and what attention gave in 12 bits (default: the software's)"}, \
+    {"fp8-weights", 0, "none|both|only", \
+     "weights in the type of --dtype: cast when used, kept beside those in 16 bits, or instead of " \
+     "them (default: the software's)"}, \
+    {"fp8-dispatch", 0, NULL, \
+     "send tokens to experts in fp8, with scales; results return unquantized (DeepSeek-V3)"}, \
+    {"dispatch", 0, "copies|once|hybridep", \
+     "send a token once per expert, or once per rank and node (DeepEP); hybridep: the same, with " \
+     "its weights for all experts of a node, after gathering the routing of all tokens", \
+     .fallback = "copies"}, \
+    CLI_NUMBER("node-ranks", \
+               "--dispatch once and hybridep: ranks per node; default: 8, or the machine's"), \
+    {"expert-load", 0, "N", "load of the busiest expert rank, in percent of the mean", CLI_COUNT, \
+     1, INT32_MAX, "100"}, \
+    CLI_NUMBER("expert-tp", "ranks that share an expert: 1 or --tp (default: --tp)"), \
+    {"ep-overlap", 0, NULL, \
+     "overlap the all-to-alls of a backward pass with computation of a forward pass, and vice " \
+     "versa"}, \
+    CLI_NUMBER("shard", \
+               "ZeRO among this many data parallel ranks; the rest are replicas (HSDP)"), \
+    {"mtp", 0, NULL, "include the multi-token prediction layers (DeepSeek-V3)"}, \
+    {"grads-fp32", 0, NULL, "keep and reduce gradients in fp32"}, \
+    {"tp-overlap", 0, NULL, \
+     "overlap tensor-parallel communication with its GEMMs, chunk by chunk"}, \
+    {"attention", 0, "causal|full", "attention mask", .fallback = "causal"}, \
+    {"context", 0, "ring|all-gather|contiguous|blocks", \
+     "context parallelism: how keys and values are exchanged; contiguous: a ring of contiguous " \
+     "blocks, unbalanced under a causal mask; blocks: gathered once, attention block by block " \
+     "(PyTorch)", \
+     .fallback = "ring"}, \
+    {"recompute-parts", 0, "LIST", \
+     "recompute these parts of a layer: norm, attention, mla-up, activation, ffn, experts, " \
+     "shared"}, \
+    CLI_NUMBER("recompute-layers", \
+               "recompute full: this many layers, evenly spread (default: all)"), \
+    CLI_NUMBER("offload-layers", \
+               "copy what the first N layers of each model chunk keep to the host, and back"), \
+    {"offload-percent", 0, "N", "--offload-layers: this share of it", CLI_COUNT, 1, 100, "100"}, \
+    {"bucket", 0, "BYTES", \
+     "gradient bucket size (default: 40MB; FSDP with zero 2 and 3: each layer)"}, \
+    {"prefetch", 0, "N", "ZeRO 3: layers to gather ahead", CLI_COUNT, 1, INT32_MAX, "1"}, \
+    {"no-overlap", 0, NULL, "reduce gradients after the last backward pass"}, \
+    {"sync-every-micro-batch", 0, NULL, "reduce gradients after each micro-batch"}, \
+    {"no-clipping", 0, NULL, "no gradient clipping"}, \
+    {"dropout", 0, NULL, \
+     "dropout after embedding, attention and FFN, even if the software's recipes have none"}, \
+    {"foreach", 0, NULL, "foreach optimizer: one kernel per operation for a list of tensors"}, \
+    {"moments-bf16", 0, NULL, "keep the optimizer's moments in bf16, not in fp32"}, \
+    {"no-master", 0, NULL, "keep weights and optimizer moments in --dtype, not in fp32"}
+/* clang-format on */
+orr_code cli_training_options(const cli_context *c, orr_llm_options *o, orr_error *err);
+/* The first of them that is given, but that one; NULL: none. */
+const char *cli_training_given(const cli_context *c, const char *except);
+
 /* Apply the limits to a run.  Time is that of the whole command, counted from the first call. */
 orr_code cli_limits(cli_context *c, orr_run_config *config, orr_error *err);
 /* Update the used part of --max-time, before a run that follows other work. */

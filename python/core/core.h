@@ -123,6 +123,8 @@ extern PyMethodDef core_trace_functions[], core_set_functions[], core_run_functi
 /* Options that change sizes of the model are applied too.  Machine options are left to the
  * caller. */
 bool core_llm_options(PyObject *o, orr_model *m, orr_llm_options *out);
+/* Those of orr_llm_option_at that are not the default, as a dictionary. */
+PyObject *core_llm_named(const orr_llm_options *l);
 
 /* ---- Python as a model (core_custom.c) ---- */
 

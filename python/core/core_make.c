@@ -17,6 +17,7 @@
 #include <orrery/lab/pytorch.h>
 #include <orrery/lab/simai.h>
 #include <orrery/lab/software.h>
+#include <orrery/lab/units.h>
 
 #include <string.h>
 
@@ -71,16 +72,85 @@ static bool take_machine(PyObject *o, orr_llm_options *l)
         return false;
     }
     l->device_bytes = l->device_bytes ? l->device_bytes : m.memory;
-    return core_object(o, "software") || !m.software[0] || take_software(m.software, &l->software);
+    if (l->sends_once && !l->node_ranks)
+        l->node_ranks = m.devices;
+    if (core_object(o, "software") || PyErr_Occurred() || !m.software[0])
+        return !PyErr_Occurred();
+    return take_software(m.software, &l->software);
+}
+
+/* "fp8_scaling" for "fp8-scaling". */
+static void name_key(const char *name, char key[ORR_LLM_OPTION_ROOM])
+{
+    snprintf(key, ORR_LLM_OPTION_ROOM, "%s", name);
+    for (char *c = key; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+}
+
+/* Its value as a text, in room where it is a number; NULL: not given, or an exception. */
+static const char *value_text(PyObject *o, const orr_llm_option *n, const char *key, char room[24])
+{
+    if (n->kind == ORR_LLM_FLAG)
+        return core_flag(o, key) ? "" : NULL;
+    if (n->kind != ORR_LLM_COUNT && n->kind != ORR_LLM_BYTES)
+        return core_text(o, key);
+    const uint64_t value =
+        n->kind == ORR_LLM_COUNT ? core_bounded(o, key, n->most) : core_count(o, key);
+    snprintf(room, 24, "%llu%s", (unsigned long long)value, n->kind == ORR_LLM_BYTES ? "B" : "");
+    return value ? room : NULL;
+}
+
+/* What stage and plan have in common, by the library's table. */
+static bool take_named(PyObject *o, orr_llm_options *l)
+{
+    const orr_llm_option *n;
+    orr_error err;
+    for (size_t i = 0; (n = orr_llm_option_at(i)) && !PyErr_Occurred(); i++) {
+        char key[ORR_LLM_OPTION_ROOM], room[24];
+        name_key(n->name, key);
+        const char *text = strcmp(key, "software") == 0 ? NULL : value_text(o, n, key, room);
+        const orr_code code = text ? orr_llm_option_set(l, key, text, &err) : ORR_OK;
+        if (code)
+            core_raise(code, &err);
+    }
+    return !PyErr_Occurred();
+}
+
+PyObject *core_llm_named(const orr_llm_options *l)
+{
+    const orr_llm_option *n;
+    PyObject *d = PyDict_New();
+    for (size_t i = 0; d && (n = orr_llm_option_at(i)); i++) {
+        char key[ORR_LLM_OPTION_ROOM], text[ORR_LLM_OPTION_ROOM];
+        orr_bytes bytes = 0;
+        if (!orr_llm_option_text(l, n->name, text, sizeof text))
+            continue;
+        name_key(n->name, key);
+        PyObject *value = n->kind == ORR_LLM_FLAG    ? PyBool_FromLong(1)
+                          : n->kind == ORR_LLM_COUNT ? PyLong_FromString(text, NULL, 10)
+                          : n->kind == ORR_LLM_BYTES && !orr_bytes_parse(text, &bytes, NULL)
+                              ? PyLong_FromUnsignedLongLong((unsigned long long)bytes)
+                              : PyUnicode_FromString(text);
+        if (!core_put(d, key, value))
+            Py_CLEAR(d);
+    }
+    return d;
+}
+
+static bool take_ends(PyObject *o, orr_llm_options *l)
+{
+    l->first_layers = core_count(o, "first_layers");
+    l->last_layers = core_count(o, "last_layers");
+    l->bare_first = core_object(o, "first_layers") && !l->first_layers;
+    l->bare_last = core_object(o, "last_layers") && !l->last_layers;
+    return !PyErr_Occurred();
 }
 
 static bool take_stage(PyObject *o, orr_llm_options *l)
 {
     static const char *const recompute[] = {"none", "selective", "full", "operators", NULL};
-    static const char *const context[] = {"ring", "all-gather", "contiguous", "blocks", NULL};
-    static const char *const attention[] = {"causal", "full", NULL};
-    int recompute_form, context_form, full;
-    const char *dtype = core_text(o, "dtype"), *pipeline = core_text(o, "pipeline");
+    int recompute_form;
+    const char *pipeline = core_text(o, "pipeline");
     *l = (orr_llm_options){
         .tp = core_small(o, "tp"),
         .cp = core_small(o, "cp"),
@@ -90,20 +160,9 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
         .batch = core_count(o, "batch"),
         .micro_batch = core_count(o, "micro_batch"),
         .seq = core_count(o, "seq"),
-        .grads_fp32 = core_flag(o, "grads_fp32"),
         .no_sequence_parallel = core_flag(o, "no_sequence_parallel"),
-        .overlaps_tensor = core_flag(o, "tp_overlap"),
         .chunks = core_small(o, "chunks"),
         .zero = core_small(o, "zero"),
-        .sync_every_micro_batch = core_flag(o, "sync_every_micro_batch"),
-        .bucket_bytes = core_count(o, "bucket_bytes"),
-        .prefetch = core_small(o, "prefetch"),
-        .no_overlap = core_flag(o, "no_overlap"),
-        .no_clipping = core_flag(o, "no_clipping"),
-        .recompute_layers = core_count(o, "recompute_layers"),
-        .has_dropout = core_flag(o, "dropout"),
-        .lists_optimizer = core_flag(o, "foreach"),
-        .no_master = core_flag(o, "no_master"),
         .forward_only = core_flag(o, "forward"),
         .steps = core_small(o, "steps"),
         .device_bytes = core_count(o, "device_bytes"),
@@ -111,20 +170,16 @@ static bool take_stage(PyObject *o, orr_llm_options *l)
     if (PyErr_Occurred() ||
         !take_word(o, "recompute", recompute, "none, selective, full and operators",
                    &recompute_form) ||
-        !take_word(o, "context", context, "ring, all-gather, contiguous and blocks",
-                   &context_form) ||
-        !take_word(o, "attention", attention, "causal and full", &full))
+        !take_ends(o, l))
         return false;
     l->recompute = (orr_recompute)recompute_form;
-    l->context_form = (orr_context_form)context_form;
-    l->full_attention = full == 1;
-    if (dtype && !orr_dtype_find(orr_str_of(dtype), &l->dtype))
-        return core_raise_usage("dtype: there are bf16, fp16, fp8 and fp32");
+    if (recompute_form && core_object(o, "recompute_parts"))
+        return core_raise_usage("recompute_parts and recompute cannot be used together");
     if (pipeline && !orr_pipeline_find(orr_str_of(pipeline), &l->pipeline))
         return core_raise_usage(
             "pipeline: there are 1f1b, gpipe, interleaved, zero-bubble, zb-v, dualpipe-v and dualpipe");
     const char *software = core_text(o, "software");
-    return !PyErr_Occurred() && take_software(software, &l->software);
+    return !PyErr_Occurred() && take_named(o, l) && take_software(software, &l->software);
 }
 
 static bool change_sizes(PyObject *o, orr_model *m)
@@ -177,7 +232,8 @@ static PyObject *stage_dict(const orr_model *m, const orr_llm_options *l)
     orr_model_flops f;
     orr_error err;
     orr_model_count(m, &n);
-    const orr_model_work work = {.tokens = l->seq, .has_mtp = l->has_mtp};
+    const orr_model_work work = {
+        .tokens = l->seq, .is_square = l->full_attention, .has_mtp = l->has_mtp};
     const orr_code code = orr_model_compute(m, &work, &f, &err);
     if (code)
         return core_raise(code, &err);
@@ -225,13 +281,15 @@ static PyObject *stage(PyObject *module, PyObject *args)
         return core_raise(code, &err);
     if (!core_llm_options(options, &m, &l) || !take_machine(options, &l))
         return NULL;
-    const char *order = core_text(options, "order");
+    const char *order = core_text(options, "order"), *layout = core_text(options, "layout");
     if (PyErr_Occurred())
         return NULL;
     if (order) {
         l.pipeline = ORR_PIPELINE_OWN;
         code = orr_pipeline_order_open(order, &l.order, &err);
     }
+    if (!code && layout)
+        code = orr_stage_layout_parse(layout, &l.layout, &err);
     if (!code)
         code = orr_llm_complete(&m, &l, &err);
     staging s = {.model = &m, .options = &l};
@@ -239,6 +297,7 @@ static PyObject *stage(PyObject *module, PyObject *args)
     if (facts)
         code = core_watch(do_stage, undo_stage, &s, &err);
     orr_pipeline_order_close(l.order);
+    orr_stage_layout_close(l.layout);
     if (code) {
         Py_XDECREF(facts);
         return core_raise(code, &err);

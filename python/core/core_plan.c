@@ -5,6 +5,7 @@
 #include "core.h"
 
 #include <orrery/lab/plan.h>
+#include <orrery/lab/software.h>
 #include <orrery/lab/stop.h>
 
 #include <string.h>
@@ -104,16 +105,23 @@ static orr_code run_and_tell(search *x, PyObject *progress)
 
 /* ---- results ---- */
 
+/* All that orrery.stage needs: what was searched, and what of the rest is not the default. */
 static PyObject *options_dict(const orr_llm_options *o)
 {
-    static const char *const recompute[] = {"none", "selective", "full", "operators"};
-    return Py_BuildValue(
-        "{s:I,s:I,s:I,s:I,s:I,s:K,s:K,s:K,s:s,s:s,s:I,s:I,s:s,s:N}", "tp", o->tp, "cp", o->cp, "pp",
-        o->pp, "dp", o->dp, "ep", o->ep, "batch", (unsigned long long)o->batch, "micro_batch",
+    static const char *const recompute[] = {"none", "selective", "full", "operators", "none"};
+    PyObject *d = Py_BuildValue(
+        "{s:I,s:I,s:I,s:I,s:I,s:K,s:K,s:K,s:s,s:s,s:I,s:I,s:s,s:N,s:s}", "tp", o->tp, "cp", o->cp,
+        "pp", o->pp, "dp", o->dp, "ep", o->ep, "batch", (unsigned long long)o->batch, "micro_batch",
         (unsigned long long)o->micro_batch, "seq", (unsigned long long)o->seq, "dtype",
         orr_dtype_name(o->dtype), "pipeline", orr_pipeline_name(o->pipeline), "chunks", o->chunks,
         "zero", o->zero, "recompute", recompute[o->recompute], "no_sequence_parallel",
-        PyBool_FromLong(o->no_sequence_parallel));
+        PyBool_FromLong(o->no_sequence_parallel), "software",
+        o->software ? o->software->name : orr_software_at(0)->name);
+    PyObject *named = d ? core_llm_named(o) : NULL;
+    if (d && (!named || PyDict_Update(d, named) < 0))
+        Py_CLEAR(d);
+    Py_XDECREF(named);
+    return d;
 }
 
 static PyObject *shares_dict(const orr_plan_shares *s)
@@ -125,7 +133,7 @@ static PyObject *shares_dict(const orr_plan_shares *s)
 
 static PyObject *plan_dict(const orr_plan *p)
 {
-    char words[400], command[600];
+    char words[400], command[ORR_PLAN_COMMAND_ROOM];
     orr_plan_words(p, words, sizeof words);
     orr_plan_command(p, command, sizeof command);
     return Py_BuildValue("{s:N,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:d,s:K,s:N,s:s,s:s,s:s}", "options",
@@ -223,6 +231,10 @@ static PyObject *plan(PyObject *module, PyObject *args)
     if (code)
         return core_raise(code, &err);
     if (!core_llm_options(o, &m, &opt.base) || !take_plan(o, &opt))
+        return NULL;
+    if (!core_object(o, "software"))
+        opt.base.software = NULL; /* that of the machine */
+    if (PyErr_Occurred())         /* no memory to look it up */
         return NULL;
     pthread_mutex_init(&x.lock, NULL);
     pthread_condattr_init(&how);

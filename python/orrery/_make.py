@@ -26,14 +26,31 @@ def _bytes(value: Union[None, int, str]) -> Optional[int]:
     return int(float(match.group(1)) * _UNITS[match.group(2).upper()])
 
 
+def _parts(value: Union[None, str, Sequence[str]]) -> Optional[str]:
+    """"norm,mla-up", or a list of them."""
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return ",".join(value)
+    except TypeError:
+        raise Error(f"recompute_parts: expected parts of a layer, not {value!r}") from None
+
+
 def stage(model: Path, *, tp: int = 1, pp: int = 1, dp: int = 1, cp: int = 1, ep: int = 1, batch: int = 0,
           micro_batch: int = 0, seq: int = 0, layers: int = 0, hidden: int = 0, heads: int = 0, kv_heads: int = 0,
-          ffn: int = 0, vocab: int = 0, zero: int = 0, pipeline: str = "1f1b", order: Optional[Path] = None, chunks: int = 0, dtype: str = "bf16",
-          grads_fp32: bool = False, no_sequence_parallel: bool = False, tp_overlap: bool = False,
-          attention: str = "causal", context: str = "ring", recompute: str = "none", recompute_layers: int = 0,
+          ffn: int = 0, vocab: int = 0, zero: int = 0, pipeline: str = "1f1b", order: Optional[Path] = None, chunks: int = 0,
+          first_layers: Optional[int] = None, last_layers: Optional[int] = None, layout: Optional[str] = None,
+          no_sequence_parallel: bool = False, recompute: str = "none",
+          dtype: str = "bf16", fp8_attention: bool = False, fp8_scaling: Optional[str] = None,
+          fp8_kept: Optional[str] = None, fp8_weights: Optional[str] = None, fp8_dispatch: bool = False,
+          dispatch: Optional[str] = None, node_ranks: int = 0, expert_load: int = 0, expert_tp: int = 0,
+          ep_overlap: bool = False, shard: int = 0, mtp: bool = False, grads_fp32: bool = False, tp_overlap: bool = False,
+          attention: str = "causal", context: str = "ring", recompute_parts: Union[None, str, Sequence[str]] = None,
+          recompute_layers: int = 0, offload_layers: int = 0, offload_percent: int = 0,
           bucket: Union[None, int, str] = None, prefetch: int = 0, no_overlap: bool = False,
           sync_every_micro_batch: bool = False, no_clipping: bool = False, software: Optional[str] = None,
-          dropout: bool = False, foreach: bool = False, no_master: bool = False, forward: bool = False, steps: int = 1,
+          dropout: bool = False, foreach: bool = False, moments_bf16: bool = False, no_master: bool = False,
+          forward: bool = False, steps: int = 1,
           machine: Optional[Path] = None, device_memory: Union[None, int, str] = None) -> Set:
     """The traces of all ranks that train a language model together, for one step or more.
 
@@ -41,11 +58,13 @@ def stage(model: Path, *, tp: int = 1, pp: int = 1, dp: int = 1, cp: int = 1, ep
         s.facts["memory"]        # bytes per pipeline stage, and whether they fit
 
     model: a name of orrery.models(), or a file (a Hugging Face config.json, or ours).  Options are those of
-    `orrery stage`; 0 and None are its defaults.  order: a file with a pipeline schedule of your own, instead of
-    pipeline.  Sizes may be texts: bucket="40MB".
+    `orrery stage`; 0 and None are its defaults (first_layers=0: only the embedding, last_layers=0: only the loss).
+    order: a file with a pipeline schedule of your own, instead of pipeline.  recompute_parts: "norm,mla-up", or a list.
+    Sizes may be texts: bucket="40MB".
     """
-    options = {name: value for name, value in locals().items() if name not in ("model", "bucket", "device_memory")}
-    options["bucket_bytes"] = _bytes(bucket)
+    options = {name: value for name, value in locals().items() if name not in ("model", "device_memory")}
+    options["bucket"] = _bytes(bucket)
+    options["recompute_parts"] = _parts(recompute_parts)
     options["device_bytes"] = _bytes(device_memory)
     made, facts = _core.stage(Set, os.fspath(model), _encoded(options))
     return Set._with(made, facts)

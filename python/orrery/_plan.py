@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _core
 from ._error import Error
 from ._progress import Line
-from ._make import _bytes, stage
+from ._make import _bytes, _parts, stage
 from ._trace import Path, Set, _encoded
 
 
@@ -80,8 +80,16 @@ class Plans:
 
 
 def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: int = 0, goal: str = "time", top: int = 10,
-         fix: Optional[Mapping[str, Union[int, str]]] = None, dtype: Optional[str] = None,
-         software: Optional[str] = None, grads_fp32: bool = False, tp_overlap: bool = False, layers: int = 0,
+         fix: Optional[Mapping[str, Union[int, str]]] = None, software: Optional[str] = None, layers: int = 0,
+         dtype: Optional[str] = None, fp8_attention: bool = False, fp8_scaling: Optional[str] = None,
+         fp8_kept: Optional[str] = None, fp8_weights: Optional[str] = None, fp8_dispatch: bool = False,
+         dispatch: Optional[str] = None, node_ranks: int = 0, expert_load: int = 0, expert_tp: int = 0,
+         ep_overlap: bool = False, shard: int = 0, mtp: bool = False, grads_fp32: bool = False, tp_overlap: bool = False,
+         attention: str = "causal", context: str = "ring", recompute_parts: Union[None, str, Sequence[str]] = None,
+         recompute_layers: int = 0, offload_layers: int = 0, offload_percent: int = 0,
+         bucket: Union[None, int, str] = None, prefetch: int = 0, no_overlap: bool = False,
+         sync_every_micro_batch: bool = False, no_clipping: bool = False, dropout: bool = False, foreach: bool = False,
+         moments_bf16: bool = False, no_master: bool = False,
          usd_per_hour: float = 0, reserve: Union[None, int, str] = None, no_prune: bool = False, threads: int = 0,
          max_seconds: float = 0, max_memory: Union[None, int, str] = None, max_events: int = 0,
          progress: Union[bool, None, Callable[[Dict[str, int]], None]] = True) -> Plans:
@@ -91,6 +99,9 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
         plans[0], plans.frame()
         orrery.run(plans[0].stage(), machine="dgx-h100:16").report("best.html")
 
+    Options of the step that are not searched are those of orrery.stage, under the same names.  recompute_parts is one
+    more way to recompute that plans may have; recompute_layers applies to plans with full recomputation.
+
     goal: "time" of a step, "cost" of a token or "memory".  top: simulate at least this many plans; the best one is
     proven.  fix: axes not to search, such as {"tp": 8, "zero": 1}.  progress: a line while it searches, or a callable
     (counts), which is called ten times a second; an exception in it, or Ctrl-C, ends the search.
@@ -98,15 +109,17 @@ def plan(model: Path, machine: Path, *, batch: int = 0, seq: int = 0, devices: i
     max_seconds, max_memory (bytes, or "8GiB"; of the whole process), max_events (of all simulations together): a search
     that needs more ends with an Error whose result has the plans found so far.  0 or None: no limit.
     """
+    given = dict(locals())
     if goal not in ("time", "cost", "memory"):
         raise Error(f"goal is time, cost or memory, not '{goal}'")
     if not 0 <= max_seconds < float("inf"):
         raise Error(f"max_seconds: a time was expected, not {max_seconds}")
-    options: Dict[str, Any] = {
-        "machine": machine, "batch": batch, "seq": seq, "devices": devices, "goal": goal, "top": top, "dtype": dtype,
-        "software": software, "grads_fp32": grads_fp32, "tp_overlap": tp_overlap, "layers": layers,
-        "usd_per_hour": usd_per_hour, "reserve": _bytes(reserve), "no_prune": no_prune, "threads": threads,
-        "max_seconds": max_seconds, "max_bytes": _bytes(max_memory), "max_events": max_events}
+    own = ("model", "fix", "max_memory", "progress")  # not options of the search
+    options: Dict[str, Any] = {name: value for name, value in given.items() if name not in own}
+    options["reserve"] = _bytes(reserve)
+    options["bucket"] = _bytes(bucket)
+    options["recompute_parts"] = _parts(recompute_parts)
+    options["max_bytes"] = _bytes(max_memory)
     encoded = _encoded(options)
     encoded["fix"] = [f"{name.replace('_', '-')}={value}".encode() for name, value in (fix or {}).items()]
     line = Line()

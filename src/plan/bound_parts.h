@@ -18,7 +18,7 @@
 #include "run/workload.h"
 #include "sources/llm/llm_tape.h"
 
-enum { BOUND_LINES = 3, BOUND_KINDS = 16, BOUND_SHAPES = 8 };
+enum { BOUND_LINES = 3, BOUND_KINDS = 32, BOUND_SHAPES = 8 };
 /* States before and after a part. */
 enum { BOUND_DATA, BOUND_DEVICE, BOUND_TENSOR, BOUND_STATES };
 #define BOUND_NEVER (-1e30)
@@ -56,8 +56,9 @@ typedef struct bound_shapes {
 /* Parts shared by plans. */
 typedef struct bound_unit {
     search_candidate like;
-    uint32_t next;      /* next in its group, which shares kernels; UINT32_MAX: none */
-    bound_part ends[4]; /* embedding forward, head forward, head backward, embedding backward */
+    uint32_t next; /* next in its group, which shares kernels; UINT32_MAX: none */
+    /* embedding forward; head forward, head backward, both with MTP layers; embedding backward */
+    bound_part ends[4];
     bound_part head_weights;
     bound_part *forward, *backward, *weights; /* by kind */
     bound_part *first_backward;               /* of a task */
@@ -65,7 +66,7 @@ typedef struct bound_unit {
 
 /* Shared by candidates with the same degrees. */
 typedef struct bound_layout {
-    bound_shapes tp, cp, ep, data, expert, world;
+    bound_shapes tp, cp, ep, data, expert, replica, world;
 } bound_layout;
 
 /* Equal pipeline ranks. */

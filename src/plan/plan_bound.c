@@ -20,6 +20,7 @@
 /* Covers what sums leave out: rounding, and the first kernels of a step when the clock is
  * computed. */
 #define SLACK 0.998
+enum { USUAL_BUCKET = 40 * 1000 * 1000 };
 #define NEVER BOUND_NEVER
 
 /* ---- division into stages ---- */
@@ -27,8 +28,8 @@
 static uint64_t cut_key(const struct search_bounds *b, const search_candidate *c)
 {
     const uint64_t layout = orr_map_find(b->layout_of, bound_layout_key(c), 0);
-    return layout << 16 | (uint64_t)bound_is_v(c) << 12 | (uint64_t)c->chunks << 4 |
-           (uint64_t)c->zero << 1 | c->is_synced;
+    return layout << 16 | (uint64_t)bound_is_cut(c) << 13 | (uint64_t)bound_is_v(c) << 12 |
+           (uint64_t)c->chunks << 4 | (uint64_t)c->zero << 1 | c->is_synced;
 }
 
 static orr_code add_cut(orr_plan_search *s, const search_candidate *c, orr_error *err)
@@ -99,20 +100,32 @@ typedef struct bucket {
     bound_load load, last_load;
 } bucket;
 
+/* With HSDP behind each other: within a replica, and between them. */
 static double reduce_ns(const cutter *x,
                         const bound_shapes *shapes,
                         uint64_t bytes,
                         bound_load *load)
 {
-    return bound_collective_ns(x->s->bounds, shapes,
-                               x->o.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, bytes,
-                               load);
+    const struct search_bounds *b = x->s->bounds;
+    const double own = bound_collective_ns(
+        b, shapes, x->o.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, bytes, load);
+    if (orr__llm_view_degree(&x->v, ORR__TAPE_REPLICA) == 1)
+        return own;
+    return own + bound_collective_ns(b, &x->l->replica, ORR_COLL_ALL_REDUCE,
+                                     share_of(bytes, orr__llm_view_degree(&x->v, ORR__TAPE_DATA)),
+                                     load);
+}
+
+/* Without overlap all gradients are reduced together, at the end. */
+static uint64_t bucket_bytes(const cutter *x)
+{
+    return x->o.no_overlap ? UINT64_MAX : x->o.bucket_bytes;
 }
 
 static void fill_bucket(
     const cutter *x, const bound_shapes *shapes, uint64_t bytes, bool is_end, bucket *b)
 {
-    const uint64_t full = x->o.bucket_bytes;
+    const uint64_t full = bucket_bytes(x);
     b->bytes += bytes;
     if (b->bytes == 0 || (!is_end && b->bytes < full))
         return;
@@ -126,16 +139,36 @@ static void fill_bucket(
     b->bytes = 0;
 }
 
+/* Gradients of weights that are tasks of their own: the embedding's come with a backward pass, so
+ * they are not the last.  The last task leaves those of the first layer of a chunk, at least. */
+static double last_layer_ns(const cutter *x, const orr__tape_sync *y, const bound_stage *g)
+{
+    double least = 0;
+    for (uint32_t k = 0; k < x->cut->like.chunks; k++) {
+        bound_load load = {0};
+        if (g->chunks[k][0] == g->chunks[k][1])
+            return 0;
+        const uint64_t layer = x->s->bounds->first_of[x->s->bounds->kind_of[g->chunks[k][0]]];
+        const uint64_t bytes = orr__llm_view_weights(&x->v, layer).dense * y->grad;
+        const double ns = reduce_ns(x, &x->l->data, bytes, &load);
+        least = k == 0 || ns < least ? ns : least;
+    }
+    return least;
+}
+
 /* A bucket may be sent early if it has too many dependencies; then there are more, and none is
  * faster: the bound uses the sums. */
 static void sum_gradients(const cutter *x, const orr__tape_sync *y, bound_stage *g)
 {
     const search_candidate *c = &x->cut->like;
     bucket dense = {0}, expert = {0};
-    const orr__layer_weights ends = orr__llm_view_ends(&x->v);
+    const orr__layer_weights ends = orr__llm_view_ends(&x->v), mtp = orr__llm_view_mtp(&x->v);
     for (uint32_t k = c->chunks; k-- > 0;) {
-        if (g->is_last && k + 1 == c->chunks)
+        if (g->is_last && k + 1 == c->chunks) {
+            fill_bucket(x, &x->l->data, mtp.dense * y->grad, false, &dense);
+            fill_bucket(x, expert_shapes(x), mtp.expert * y->grad, false, &expert);
             fill_bucket(x, &x->l->data, ends.expert * y->grad, false, &dense);
+        }
         for (uint64_t l = g->chunks[k][1]; l-- > g->chunks[k][0];) {
             const orr__layer_weights own =
                 orr__llm_view_weights(&x->v, x->s->bounds->first_of[x->s->bounds->kind_of[l]]);
@@ -154,6 +187,8 @@ static void sum_gradients(const cutter *x, const orr__tape_sync *y, bound_stage 
     g->last_reduce_ns = g->reduce_ns - before;
     if (g->last_reduce_ns <= 0)
         g->last_reduce_ns = dense.last;
+    if (bound_is_cut(c))
+        g->last_reduce_ns = last_layer_ns(x, y, g);
 }
 
 /* Layers that fill a bucket alone send it in the task that computes their gradients. */
@@ -168,9 +203,9 @@ static bool sum_each_micro_batch(const cutter *x, const orr__tape_sync *y, bound
     for (uint32_t k = 0; k < b->kinds && g->chunk_reduce_ns; k++) {
         const orr__layer_weights w = orr__llm_view_weights(&x->v, b->first_of[k]);
         bound_load load = {0};
-        if (w.dense * y->grad >= x->o.bucket_bytes)
+        if (w.dense * y->grad >= bucket_bytes(x))
             own[k] += reduce_ns(x, &x->l->data, w.dense * y->grad, &load);
-        if (w.expert * y->grad >= x->o.bucket_bytes)
+        if (w.expert * y->grad >= bucket_bytes(x))
             own[k] += reduce_ns(x, expert_shapes(x), w.expert * y->grad, &load);
         bound_add_load(&g->again_load, &load, g->layers[k]);
     }
@@ -185,7 +220,7 @@ static bool sum_gathers(const cutter *x, const orr__tape_sync *y, bound_stage *g
     const struct search_bounds *b = x->s->bounds;
     const uint64_t n = orr__llm_view_degree(&x->v, ORR__TAPE_DATA);
     if (y->gathers_at_end) {
-        const uint64_t most = share_of(x->o.bucket_bytes, n);
+        const uint64_t most = share_of(orr__llm_piece_bytes(&x->o), n);
         const double times = floor((double)(y->dense_share / (most ? most : 1)));
         bound_load load = {0};
         g->gather_ns =
@@ -196,14 +231,14 @@ static bool sum_gathers(const cutter *x, const orr__tape_sync *y, bound_stage *g
         return true;
     g->kind_gather_ns = orr_arena_new(x->arena, b->kinds, double);
     for (uint32_t k = 0; k < b->kinds && g->kind_gather_ns; k++) {
-        const orr__layer_weights w = orr__llm_view_weights(&x->v, b->first_of[k]);
+        const orr__layer_weights w = orr__llm_view_gathered(&x->v, b->first_of[k]);
         bound_load load = {0};
-        g->kind_gather_ns[k] = bound_collective_ns(b, &x->l->data, ORR_COLL_ALL_GATHER,
-                                                   share_of(w.dense * y->weight, n), &load);
+        g->kind_gather_ns[k] =
+            bound_collective_ns(b, &x->l->data, ORR_COLL_ALL_GATHER, share_of(w.dense, n), &load);
         if (w.expert && expert_degree(x) > 1)
             g->kind_gather_ns[k] +=
                 bound_collective_ns(b, expert_shapes(x), ORR_COLL_ALL_GATHER,
-                                    share_of(w.expert * y->weight, expert_degree(x)), &load);
+                                    share_of(w.expert, expert_degree(x)), &load);
         bound_add_load(&g->gather_load, &load, 2.0 * g->layers[k]);
     }
     return g->kind_gather_ns != NULL;
@@ -408,10 +443,20 @@ static bool is_cut_up(const bound_job *j)
     return bound_is_cut(j->c);
 }
 
+/* Maxima that ranks agree on behind each pass: how long is not known, but the device waits for it,
+ * and the longer, the higher is its clock. */
+#define AGREEMENT_US 500
+static double agreements_us(const bound_job *j)
+{
+    const orr_llm_options *o = &j->s->base;
+    const bool agrees = o->fp8_scaling == ORR_FP8_DELAYED || o->fp8_scaling == ORR_FP8_DELAYED_TP;
+    return agrees ? 2.0 * (double)j->batches * j->c->chunks * AGREEMENT_US : 0;
+}
+
 static stage_sums sum_work(const bound_job *j, const bound_stage *g)
 {
     const double m = (double)j->batches;
-    stage_sums x = {0};
+    stage_sums x = {.hold = agreements_us(j)};
     for (uint32_t k = 0; k < j->s->bounds->kinds; k++) {
         const double times = m * g->layers[k];
         add_sum(&x, &j->u->forward[k], times);
@@ -432,12 +477,21 @@ static stage_sums sum_work(const bound_job *j, const bound_stage *g)
     return x;
 }
 
+/* Does the device wait for what the sums do not have?  The clock is higher then: in pairs of
+ * passes, and for large reductions after the last pass. */
+static bool waits_unknown(const orr_llm_options *o)
+{
+    return o->overlaps_experts || o->no_overlap || o->bucket_bytes > USUAL_BUCKET;
+}
+
 /* As in kernel_times.c; the update adds time but no products. */
 static double find_slow(const bound_job *j, const stage_sums *x, double update_us)
 {
     const orr_chip *const chip = j->s->bounds->chip;
     const chip_cost sum = {
         .fixed_us = x->fixed + x->hold + update_us, .clocked_us = x->clocked, .flops = x->flops};
+    if (waits_unknown(&j->s->base))
+        return 1;
     if (!chip || x->host > 0.8 * (x->fixed + x->clocked))
         return 1; /* the host may delay the device, and a slower step has a higher clock */
     return orr__chip_slowdown_of(chip, &sum, j->s->bounds->deviations);
@@ -598,10 +652,17 @@ typedef struct flow {
         orr__llm_task *tasks;
         size_t count, at;
         double free, before; /* the device; the result of the previous task */
-        double computed;     /* sum of all computations of the tasks so far */
-        double later;        /* lower bound on when the device is free after the next task */
-        /* Zero bubble, by chunk and micro-batch: the end of its backward pass minus the compute
-         * time until then. */
+        struct pair_start {
+            double device, tensor, stream; /* when the forward pass of a pair could start */
+            double forward;                /* its end */
+            double gather_ns;              /* weights that it asked for */
+        } pair;
+        double computed; /* sum of all computations of the tasks so far, but: */
+        double weights;  /* of gradients of weights that are tasks of their own */
+        double base;     /* the latest end of a backward pass, minus what came before it */
+        double later;    /* lower bound on when the device is free after the next task */
+        /* Zero bubble, by chunk and micro-batch: the end of its backward pass minus `computed` at
+         * that time. */
         double *ends;
         double first, final; /* its start; the start of its first final backward pass */
         double last_backward, last_weights; /* its end; what its gradients of weights take */
@@ -673,6 +734,67 @@ static double use_stream(const flow *x,
     return out;
 }
 
+/* ---- passes in pairs ----
+ *
+ * A forward and a backward pass are written in turns, layer by layer (llm_training.c): both start
+ * after the backward pass of the pair before, and the first computation also after its forward
+ * pass.  What one of them computes may run where the other waits, so nothing else is known of their
+ * order. */
+
+static bool is_other(const orr__llm_task *a, const orr__llm_task *b)
+{
+    return a->micro_batch != b->micro_batch || a->chunk != b->chunk;
+}
+
+static bool begins_pair(const struct rank_state *r, size_t i)
+{
+    const orr__llm_task *t = &r->tasks[i];
+    return i + 1 < r->count && t->kind == ORR_LLM_FORWARD && t[1].kind == ORR_LLM_BACKWARD &&
+           is_other(t, t + 1);
+}
+
+/* Is the next task half of a pair?  Backward passes are the second half, so none begins a pair. */
+static bool is_paired(const flow *x, const struct rank_state *r)
+{
+    return x->j->s->base.overlaps_experts &&
+           (begins_pair(r, r->at) || (r->at && begins_pair(r, r->at - 1)));
+}
+
+static bool run_half(flow *x, uint32_t rank, double data)
+{
+    struct rank_state *r = &x->ranks[rank];
+    const rank_work *w = work_of(x->j, rank);
+    const orr__llm_task *t = &r->tasks[r->at];
+    const bool is_forward = t->kind == ORR_LLM_FORWARD;
+    const uint32_t stage = bound_stage_of(x->j->c, rank, t->chunk);
+    const pass_work *p = is_forward ? &w->forward[t->chunk] : &w->backward[t->chunk];
+    if (is_forward) /* of the pair before, only one of the two waits for the forward pass */
+        r->pair = (struct pair_start){.device = bound_max(r->free, r->before),
+                                      .stream = r->stream,
+                                      .gather_ns = p->gather_ns};
+    struct pair_start *s = &r->pair;
+    const double after_forward = r->stream; /* both share a stream, in an order that is not known */
+    r->stream = s->stream;
+    const double out = bound_max(result_of(&p->all, BOUND_DATA, data, s->device, r->tensor),
+                                 use_stream(x, w, r, t, data, s->device));
+    if (!is_forward)
+        r->stream =
+            bound_max(bound_max(r->stream, after_forward), s->stream + s->gather_ns + p->gather_ns);
+    if (r->at == 0)
+        r->first = bound_max(data, s->device);
+    if (!is_forward && is_final(x, t) && r->final < 0)
+        r->final = bound_max(data, 0);
+    if (is_forward) {
+        s->forward = out;
+    } else {
+        r->before = out;
+        r->last_backward = out;
+    }
+    *slot(x, is_forward ? x->forward : x->backward, stage, t->micro_batch) = out;
+    r->at++;
+    return true;
+}
+
 static bool run_task(flow *x, uint32_t rank)
 {
     struct rank_state *r = &x->ranks[rank];
@@ -682,10 +804,12 @@ static bool run_task(flow *x, uint32_t rank)
     const size_t own = (size_t)t->chunk * x->j->batches + t->micro_batch;
     if (t->kind == ORR_LLM_WEIGHTS) {
         /* It waits only for its backward pass, and the next task for it: in between the device has
-         * computed everything issued in between. */
-        r->computed += w->tasks[t->chunk].weights_ns;
+         * computed all other tasks issued in between, and of the gradients of weights, which may
+         * fill gaps, at least those that belong to this backward pass or a later one. */
+        r->base = bound_max(r->base, r->ends[own] - r->weights);
+        r->weights += w->tasks[t->chunk].weights_ns;
         r->tensor += w->tasks[t->chunk].weights_tensor_ns; /* gathers, sequential */
-        const double end = r->ends[own] + r->computed;
+        const double end = r->base + r->computed + r->weights;
         if (x->j->c->no_sequence_parallel || x->j->c->tp == 1)
             r->free = bound_max(r->free, end);
         else
@@ -699,8 +823,11 @@ static bool run_task(flow *x, uint32_t rank)
     const double data = input_of(x, rank, t);
     if (data < 0)
         return false;
-    const double device = bound_max(r->free, r->before);
+    if (is_paired(x, r))
+        return run_half(x, rank, data);
+    const double device = bound_max(bound_max(r->free, r->before), r->pair.forward);
     const bool is_forward = t->kind == ORR_LLM_FORWARD;
+    r->pair = (struct pair_start){0};
     const pass_work *p = is_forward ? &w->forward[t->chunk] : &w->backward[t->chunk];
     const bound_matrix *m = &p->all;
     const double out = bound_max(result_of(m, BOUND_DATA, data, device, r->tensor),
@@ -746,12 +873,12 @@ static void follow(flow *x)
 static double end_of_step(flow *x)
 {
     const bound_job *j = x->j;
-    double norm = 0, rest = 0;
+    double norm = 0, rest = 0, alone = 0;
     bound_load load = {0};
     for (uint32_t i = 0; i < j->c->pp; i++) {
         const struct rank_state *r = &x->ranks[i];
         const rank_work *w = work_of(j, i);
-        double done = bound_max(r->free, r->before);
+        double done = bound_max(bound_max(r->free, r->before), r->pair.forward);
         done = bound_max(done, r->first + w->compute_ns);
         if (is_cut_up(j))
             done = bound_max(done, r->last_backward + r->last_weights);
@@ -760,10 +887,11 @@ static double end_of_step(flow *x)
         reduced = bound_max(reduced, bound_max(r->stream, w->stream_ns + w->g->reduce_ns));
         norm = bound_max(norm, reduced + w->norm_ns);
         rest = bound_max(rest, w->update_ns + w->g->gather_ns);
+        alone = bound_max(alone, reduced + w->update_ns + w->g->gather_ns);
     }
-    return norm +
-           bound_collective_ns(j->s->bounds, &j->l->world, ORR_COLL_ALL_REDUCE,
-                               j->s->base.no_clipping ? 0 : 4, &load) +
+    if (j->s->base.no_clipping) /* no rank waits for another */
+        return alone;
+    return norm + bound_collective_ns(j->s->bounds, &j->l->world, ORR_COLL_ALL_REDUCE, 4, &load) +
            rest;
 }
 
@@ -788,6 +916,7 @@ static orr_code follow_pipeline(const bound_job *j, double *ns, orr_error *err)
         x.forward[i] = -1;
     for (uint32_t i = 0; ok && i < pp; i++) {
         x.ranks[i].final = -1;
+        x.ranks[i].base = NEVER;
         x.ranks[i].tasks = orr__llm_view_tasks(&v, i, &x.ranks[i].count);
         const bool is_cut = is_cut_up(j);
         if (is_cut)
@@ -814,13 +943,13 @@ static orr_code follow_pipeline(const bound_job *j, double *ns, orr_error *err)
  * sequential; and its last result must go back through those stages. */
 static double rough_end(const bound_job *j)
 {
-    const bool is_cut = is_cut_up(j);
+    const bool is_cut = is_cut_up(j), is_paired = j->s->base.overlaps_experts;
     const double m = (double)j->batches;
     double head = 0, tail = 0, most = 0;
     for (uint32_t i = 0; i < j->c->pp; i++) {
         const rank_work *w = work_of(j, i);
         double chain = 0, device = 0;
-        for (uint32_t c = 0; c < j->c->chunks; c++) {
+        for (uint32_t c = 0; c < j->c->chunks && !is_paired; c++) {
             chain += m * (bound_max(w->forward[c].all.at[BOUND_DATA][BOUND_DEVICE], 0) +
                           bound_max(w->backward[c].all.at[BOUND_DATA][BOUND_DEVICE], 0));
             device += m * (w->forward[c].all.at[BOUND_DEVICE][BOUND_DEVICE] +
@@ -833,7 +962,7 @@ static double rough_end(const bound_job *j)
                                    w->norm_ns + w->update_ns);
         most = bound_max(most, w->port_ns);
         most = bound_max(most, w->stream_ns + w->g->reduce_ns + w->norm_ns + w->update_ns);
-        if (!is_cut)
+        if (!is_cut && !is_paired)
             most = bound_max(most, head + done + tail + w->norm_ns + w->update_ns);
         head += bound_max(w->forward[0].all.at[BOUND_DATA][BOUND_DEVICE], 0);
         tail += bound_max(w->backward[0].all.at[BOUND_DATA][BOUND_DEVICE], 0);
@@ -950,14 +1079,30 @@ orr_code search_bound(orr_plan_search *s, search_candidate *c, search_care care,
     return code;
 }
 
-static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
+/* Do they take the same time? */
+static bool is_same_kind(const orr__llm_view *v, const orr_model *m, uint64_t a, uint64_t b)
+{
+    return orr_model_is_alike(m, a, b) && orr_model_window(m, a) == orr_model_window(m, b) &&
+           orr__llm_view_is_recomputed(v, a) == orr__llm_view_is_recomputed(v, b);
+}
+
+static orr_code find_kinds(orr_plan_search *s, struct search_bounds *b, orr_error *err)
 {
     const orr_model *m = s->opt.model;
-    b->kind_of = orr_alloc(m->layers, sizeof *b->kind_of);
-    for (uint64_t l = 0; b->kind_of && l < m->layers; l++) {
+    orr_llm_options o = s->base;
+    orr__llm_view v;
+    o.tp = o.cp = o.pp = o.dp = o.ep = o.chunks = 1;
+    o.shard = o.expert_tp = 0;
+    o.micro_batch = o.batch;
+    o.recompute = ORR_RECOMPUTE_FULL; /* of which layers may be some */
+    const orr_code code = orr__llm_view_open(m, &o, &v, err);
+    if (code || !(b->kind_of = orr_alloc(m->layers, sizeof *b->kind_of))) {
+        orr__llm_view_close(&v);
+        return code ? code : orr_no_memory(err);
+    }
+    for (uint64_t l = 0; l < m->layers; l++) {
         uint32_t k = 0;
-        while (k < b->kinds && !(orr_model_is_alike(m, l, b->first_of[k]) &&
-                                 orr_model_window(m, l) == orr_model_window(m, b->first_of[k])))
+        while (k < b->kinds && !is_same_kind(&v, m, l, b->first_of[k]))
             k++;
         if (k == BOUND_KINDS)
             k = 0; /* more than any model has */
@@ -965,7 +1110,8 @@ static bool find_kinds(orr_plan_search *s, struct search_bounds *b)
             b->first_of[b->kinds++] = l;
         b->kind_of[l] = k;
     }
-    return b->kind_of != NULL;
+    orr__llm_view_close(&v);
+    return ORR_OK;
 }
 
 /* Networks of switches: a rank has one port per dimension.  The fastest usable between nodes
@@ -990,9 +1136,11 @@ orr_code search_bounds_create(orr_plan_search *s, orr_error *err)
     struct search_bounds *b = orr_alloc(1, sizeof *b);
     s->bounds = b;
     if (!b || !(b->unit_of = orr_map_create(0)) || !(b->layout_of = orr_map_create(0)) ||
-        !(b->group_of = orr_map_create(0)) || !(b->cut_of = orr_map_create(0)) || !find_kinds(s, b))
+        !(b->group_of = orr_map_create(0)) || !(b->cut_of = orr_map_create(0)))
         return orr_no_memory(err);
-    orr_code code = orr_machine_dims(&s->machine, &b->dims, err);
+    orr_code code = find_kinds(s, b, err);
+    if (!code)
+        code = orr_machine_dims(&s->machine, &b->dims, err);
     if (!code)
         code = orr_machine_system(&s->machine, &b->system, err);
     if (!code)

@@ -519,6 +519,17 @@ static uint64_t layers_each(const orr_model *m, const orr_llm_options *o)
     return (m->layers + parts - 1) / parts;
 }
 
+/* Options that count layers. */
+static void cut_layers(orr_llm_options *o, uint64_t all, uint64_t some, uint64_t each)
+{
+    if (o->recompute_layers) {
+        const uint64_t whole = o->recompute_layers < all ? o->recompute_layers : all;
+        o->recompute_layers = (whole * some + all - 1) / all;
+    }
+    if (o->offload_layers > each)
+        o->offload_layers = each;
+}
+
 /* Options and model of a step with these numbers of micro-batches, layers per part and
  * data-parallel ranks; false: impossible. */
 static bool cut_step(check_job *j, uint64_t batches, uint64_t each, uint32_t dp)
@@ -534,8 +545,11 @@ static bool cut_step(check_job *j, uint64_t batches, uint64_t each, uint32_t dp)
         if (each * parts <= missing)
             return false;
         j->model.layers = each * parts - missing;
+        cut_layers(&j->options, j->s->opt.model->layers, j->model.layers, each);
     }
     j->options.dp = dp;
+    if (from->shard > (uint64_t)dp * from->cp)
+        j->options.shard = dp * from->cp;
     j->options.batch = batches * dp * from->micro_batch;
     return !orr_model_check(&j->model, &err) && !orr_llm_complete(&j->model, &j->options, &err) &&
            !orr_machine_for(j->s->opt.machine, orr_llm_ranks(&j->options), &m, &err);

@@ -161,6 +161,9 @@ typedef struct part_maker {
     uint16_t *edges;
     size_t edge_count, edge_room;
     bool is_long; /* too long to derive an order: only the edges of the trace */
+    /* Passes in pairs: what comes between two nodes of a part is not known, nor what they wait for
+     * besides, so only the edges of the trace hold. */
+    bool is_paired;
     bool failed;
     struct {
         orr_kernel kernel;
@@ -264,7 +267,7 @@ static void make_node(part_maker *m, uint32_t i)
     if (x->kind == ORR__TAPE_RECEIVE && before->kind == ORR__TAPE_SEND)
         for (uint32_t k = 0; k < before->dep_count; k++)
             add_edge(m, i, before->deps[k]);
-    if (m->nodes[i].is_compute && !m->is_long)
+    if (m->nodes[i].is_compute && !m->is_long && !m->is_paired)
         order_compute(m, i);
 }
 
@@ -357,12 +360,12 @@ static void sum_block(part_maker *m, unsigned b, uint32_t z)
 }
 
 /* In the first layer of a task not everything is ordered: what does not depend on the previous task
- * may run at any time. */
+ * may run at any time.  In passes in pairs nothing is. */
 static void sum_blocks(part_maker *m, bool is_first)
 {
     for (unsigned b = 0; b < BLOCKS; b++)
         m->block_from[b] = UINT32_MAX;
-    if (!is_first || m->is_long)
+    if ((!is_first && !m->is_paired) || m->is_long)
         return;
     sum_block(m, 0, 0);
     if (m->first_tensor != UINT32_MAX)
@@ -372,8 +375,8 @@ static void sum_blocks(part_maker *m, bool is_first)
 static void find_tensor(part_maker *m)
 {
     m->first_tensor = m->last_tensor = UINT32_MAX;
-    /* A pair of overlapped passes has one stream each. */
-    for (uint32_t i = 0; i < m->tape.count && !m->s->base.overlaps_experts; i++) {
+    /* In passes in pairs those of the other pass are in between. */
+    for (uint32_t i = 0; i < m->tape.count && !m->is_paired; i++) {
         if (!is_tensor(&m->tape.nodes[i]))
             continue;
         if (m->first_tensor == UINT32_MAX)
@@ -457,7 +460,7 @@ static uint32_t find_last(part_maker *m, uint32_t last[MOST_NODES])
     const uint32_t out = m->tape.out;
     ancestors end = {{0}};
     uint32_t count = 0;
-    if (m->is_long) {
+    if (m->is_long || m->is_paired) {
         last[0] = out;
         return m->nodes[out].is_compute;
     }
@@ -511,13 +514,15 @@ static bool make_part(part_maker *m, bool is_first, bound_part *out)
 
 /* ---- units ---- */
 
+/* recompute (3), sequence parallelism, zero bubble */
+enum { FLAG_BITS = 5 };
 uint64_t bound_unit_key(const search_candidate *c)
 {
     const bool is_cut = bound_is_cut(c);
     const uint64_t flags =
         (uint64_t)c->recompute << 2 | (uint64_t)c->no_sequence_parallel << 1 | is_cut;
-    return (uint64_t)c->tp << 50 | (uint64_t)c->cp << 36 | (uint64_t)c->ep << 24 |
-           (uint64_t)c->micro_batch << 4 | flags;
+    return (uint64_t)c->tp << 52 | (uint64_t)c->cp << 38 | (uint64_t)c->ep << 26 |
+           (uint64_t)c->micro_batch << FLAG_BITS | flags;
 }
 
 uint64_t bound_layout_key(const search_candidate *c)
@@ -536,7 +541,7 @@ static orr_llm_options unit_options(const orr_plan_search *s, const search_candi
     orr_llm_options o = search_options(s, c);
     o.pp = 1;
     o.chunks = 1;
-    o.zero = 0;
+    o.zero = o.shard = 0;
     o.sync_every_micro_batch = false;
     o.dp = c->ep;
     o.batch = (uint64_t)o.dp * o.micro_batch;
@@ -561,12 +566,15 @@ static orr_code make_layers(part_maker *m, bound_unit *u, orr_error *err)
 {
     const struct search_bounds *b = m->s->bounds;
     const bool is_cut = bound_is_cut(&u->like);
+    /* The first computation of a layer waits for copies to the host, or back, which are not on the
+     * tape. */
+    const bool waits = m->s->base.offload_layers > 0;
     orr_code code = ORR_OK;
     for (uint32_t k = 0; k < b->kinds && !code; k++) {
         const uint64_t layer = b->first_of[k];
-        code = make_one(m, ORR__PART_LAYER_FORWARD, layer, false, &u->forward[k], err);
+        code = make_one(m, ORR__PART_LAYER_FORWARD, layer, waits, &u->forward[k], err);
         if (!code)
-            code = make_one(m, ORR__PART_LAYER_BACKWARD, layer, false, &u->backward[k], err);
+            code = make_one(m, ORR__PART_LAYER_BACKWARD, layer, waits, &u->backward[k], err);
         if (!code)
             code = make_one(m, ORR__PART_LAYER_BACKWARD, layer, true, &u->first_backward[k], err);
         if (!code && is_cut)
@@ -614,8 +622,10 @@ static orr_code make_group(void *context, size_t i, orr_error *err)
     part_maker *m = orr_alloc(1, sizeof *m);
     orr_arena *a = b->arenas[i] = orr_arena_create();
     orr_code code = m && a ? ORR_OK : orr_no_memory(err);
-    if (!code)
+    if (!code) {
         m->s = s;
+        m->is_paired = s->base.overlaps_experts;
+    }
     for (uint32_t at = b->unit_groups[i]; at != UINT32_MAX && !code; at = b->units[at].next)
         code = make_unit(m, &b->units[at], a, err);
     if (m) {
@@ -650,6 +660,7 @@ static orr_code add_layout(orr_plan_search *s, const search_candidate *c, orr_er
           find_shapes(s, &v, ORR__TAPE_EP, &l->ep) &&
           find_shapes(s, &v, ORR__TAPE_DATA, &l->data) &&
           find_shapes(s, &v, ORR__TAPE_EXPERT_DATA, &l->expert) &&
+          find_shapes(s, &v, ORR__TAPE_REPLICA, &l->replica) &&
           find_shapes(s, &v, ORR__TAPE_WORLD, &l->world)))
         code = orr_no_memory(err);
     orr__llm_view_close(&v);
@@ -659,7 +670,7 @@ static orr_code add_layout(orr_plan_search *s, const search_candidate *c, orr_er
 static orr_code add_unit(orr_plan_search *s, const search_candidate *c, orr_error *err)
 {
     struct search_bounds *b = s->bounds;
-    const uint64_t key = bound_unit_key(c), group = key >> 4;
+    const uint64_t key = bound_unit_key(c), group = key >> FLAG_BITS;
     const uint32_t at = (uint32_t)b->unit_count;
     if (orr_map_find(b->unit_of, key, UINT32_MAX) != UINT32_MAX)
         return ORR_OK;

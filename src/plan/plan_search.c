@@ -37,7 +37,14 @@ static const char *const axis_names[ORR_PLAN_AXES] = {"tp",
                                                       "chunks",
                                                       "recompute",
                                                       "sequence-parallel"};
-static const char *const recompute_names[] = {"none", "selective", "full", "operators"};
+enum { RECOMPUTES = ORR_RECOMPUTE_PARTS + 1 };
+static const char *const recompute_names[RECOMPUTES] = {"none", "selective", "full", "operators",
+                                                        "parts"};
+
+static const char *recompute_name(uint64_t recompute)
+{
+    return recompute < RECOMPUTES ? recompute_names[recompute] : "?";
+}
 
 const char *orr_plan_axis_name(orr_plan_axis axis)
 {
@@ -55,7 +62,7 @@ static bool read_value(orr_plan_axis axis, const char *text, uint64_t *out)
         return true;
     }
     if (axis == ORR_PLAN_RECOMPUTE) {
-        for (*out = 0; *out < 4; ++*out)
+        for (*out = 0; *out < RECOMPUTES; ++*out)
             if (strcmp(recompute_names[*out], text) == 0)
                 return true;
         return false;
@@ -79,7 +86,7 @@ static const char *value_text(orr_plan_axis axis, uint64_t value, char room[SEAR
     if (axis == ORR_PLAN_PIPELINE)
         return orr_pipeline_name((orr_pipeline)value);
     if (axis == ORR_PLAN_RECOMPUTE)
-        return recompute_names[value & 3];
+        return recompute_name(value);
     if (axis == ORR_PLAN_SEQUENCE_PARALLEL)
         return value ? "on" : "off";
     snprintf(room, SEARCH_VALUE_ROOM, "%" PRIu64, value);
@@ -91,7 +98,7 @@ orr_code orr_plan_fix(orr_plan_options *opt, const char *text, orr_error *err)
     static const char *const wanted[ORR_PLAN_AXES] = {
         [ORR_PLAN_ZERO] = "0 to 3",
         [ORR_PLAN_PIPELINE] = "1f1b, gpipe, interleaved, zero-bubble or zb-v",
-        [ORR_PLAN_RECOMPUTE] = "none, selective, full or operators",
+        [ORR_PLAN_RECOMPUTE] = "none, selective, full, operators or, with recompute-parts, parts",
         [ORR_PLAN_SEQUENCE_PARALLEL] = "on or off"};
     const char *equals = strchr(text, '=');
     for (unsigned i = 0; equals && i < ORR_PLAN_AXES; i++) {
@@ -124,7 +131,7 @@ size_t orr_plan_words(const orr_plan *p, char *out, size_t size)
     else if (o->pp > 1)
         snprintf(pipeline, sizeof pipeline, ", %s", orr_pipeline_name(o->pipeline));
     if (o->recompute)
-        snprintf(recompute, sizeof recompute, ", recompute %s", recompute_names[o->recompute & 3]);
+        snprintf(recompute, sizeof recompute, ", recompute %s", recompute_name(o->recompute));
     const int n =
         snprintf(out, size, "tp %u%s pp %u dp %u%s, micro-batch %llu, zero %u%s%s%s", o->tp, cp,
                  o->pp, o->dp, ep, (unsigned long long)o->micro_batch, o->zero, pipeline, recompute,
@@ -132,54 +139,60 @@ size_t orr_plan_words(const orr_plan *p, char *out, size_t size)
     return n < 0 ? 0 : (size_t)n;
 }
 
+/* A text in memory of the caller; length: of all of it, as snprintf counts. */
+typedef struct command_text {
+    char *out;
+    size_t size, length;
+} command_text;
+
+static void put(command_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(command_text *t, const char *format, ...)
+{
+    const size_t at = t->length < t->size ? t->length : t->size;
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(t->size > at ? t->out + at : NULL, t->size - at, format, args);
+    va_end(args);
+    t->length += n > 0 ? (size_t)n : 0;
+}
+
+/* What the search decides; the rest follows from the library's table. */
+static void put_searched(command_text *t, const orr_llm_options *o)
+{
+    put(t, "--tp %u --pp %u --dp %u", o->tp, o->pp, o->dp);
+    if (o->cp > 1)
+        put(t, " --cp %u", o->cp);
+    if (o->ep > 1)
+        put(t, " --ep %u", o->ep);
+    put(t, " --batch %" PRIu64 " --seq %" PRIu64 " --micro-batch %" PRIu64, o->batch, o->seq,
+        o->micro_batch);
+    if (o->zero)
+        put(t, " --zero %u", o->zero);
+    if (o->pp > 1)
+        put(t, " --pipeline %s", orr_pipeline_name(o->pipeline));
+    if (o->chunks > 1)
+        put(t, " --chunks %u", o->chunks);
+    if (o->recompute && o->recompute != ORR_RECOMPUTE_PARTS)
+        put(t, " --recompute %s", recompute_name(o->recompute));
+    if (o->no_sequence_parallel)
+        put(t, " --no-sequence-parallel");
+}
+
 size_t orr_plan_command(const orr_plan *p, char *out, size_t size)
 {
     const orr_llm_options *o = &p->options;
-    char text[600];
-    size_t n = 0;
-#define PUT(...) n += (size_t)snprintf(text + n, sizeof text - n, __VA_ARGS__)
-    PUT("--tp %u --pp %u --dp %u", o->tp, o->pp, o->dp);
-    if (o->cp > 1)
-        PUT(" --cp %u", o->cp);
-    if (o->ep > 1)
-        PUT(" --ep %u", o->ep);
-    PUT(" --batch %llu --seq %llu --micro-batch %llu", (unsigned long long)o->batch,
-        (unsigned long long)o->seq, (unsigned long long)o->micro_batch);
-    if (o->zero)
-        PUT(" --zero %u", o->zero);
-    if (o->sync_every_micro_batch)
-        PUT(" --sync-every-micro-batch");
-    if (o->pp > 1)
-        PUT(" --pipeline %s", orr_pipeline_name(o->pipeline));
-    if (o->chunks > 1)
-        PUT(" --chunks %u", o->chunks);
-    if (o->recompute)
-        PUT(" --recompute %s", recompute_names[o->recompute & 3]);
-    if (o->no_sequence_parallel)
-        PUT(" --no-sequence-parallel");
-    if (o->dtype != ORR_DTYPE_BF16)
-        PUT(" --dtype %s", orr_dtype_name(o->dtype));
-    if (o->fp8_scaling)
-        PUT(" --fp8-scaling %s", o->fp8_scaling == ORR_FP8_DELAYED ? "delayed"
-                                 : o->fp8_scaling == ORR_FP8_BLOCK ? "block"
-                                                                   : "delayed-tp");
-    if (o->grads_fp32)
-        PUT(" --grads-fp32");
-    if (o->overlaps_tensor)
-        PUT(" --tp-overlap");
-    if (o->full_attention)
-        PUT(" --attention full");
-    if (o->context_form == ORR_CONTEXT_ALL_GATHER)
-        PUT(" --context all-gather");
-    if (o->context_form == ORR_CONTEXT_CONTIGUOUS)
-        PUT(" --context contiguous");
-    if (o->context_form == ORR_CONTEXT_BLOCKS)
-        PUT(" --context blocks");
-    if (o->software && o->software != orr_software_at(0))
-        PUT(" --software %s", o->software->name);
-#undef PUT
-    const int written = snprintf(out, size, "%s", text);
-    return written < 0 ? 0 : (size_t)written;
+    const orr_llm_option *n;
+    command_text t = {.out = out, .size = size};
+    put_searched(&t, o);
+    for (size_t i = 0; (n = orr_llm_option_at(i)); i++) {
+        char value[ORR_LLM_OPTION_ROOM];
+        if (!orr_llm_option_text(o, n->name, value, sizeof value))
+            continue;
+        put(&t, " --%s", n->name);
+        if (n->kind != ORR_LLM_FLAG)
+            put(&t, " %s", value);
+    }
+    return t.length;
 }
 
 /* ---- life cycle ---- */
@@ -193,6 +206,73 @@ static orr_code find_machine(orr_plan_search *s, orr_error *err)
     else if (!code)
         s->machine = whole;
     return code ? orr_because(err, code, "--machine %s", s->opt.machine) : ORR_OK;
+}
+
+/* Of the data type of products, as `run` has it for MFU. */
+static double peak_of(const run_chip *found, orr_dtype dtype, double wide)
+{
+    const bool is_byte = dtype == ORR_DTYPE_FP8 || dtype == ORR_DTYPE_MXFP8;
+    const orr_kernel_type type = dtype == ORR_DTYPE_NVFP4 ? ORR_TYPE_NVFP4 : ORR_TYPE_FP8;
+    const double peak = found->chip && (is_byte || dtype == ORR_DTYPE_NVFP4)
+                            ? found->chip->peak_tflops[type] * 1e12
+                            : 0;
+    return peak > 0 ? peak : wide;
+}
+
+/* What orr_llm_complete would fill in: views of plans (llm_tape.h) are opened without it. */
+static void complete_base(orr_llm_options *b, const orr_machine *m)
+{
+    if (b->sends_once && !b->node_ranks)
+        b->node_ranks = m->devices;
+    b->node_ranks = b->node_ranks ? b->node_ranks : 8;
+    b->expert_load = b->expert_load ? b->expert_load : 100;
+    if (b->offload_layers && !b->offload_percent)
+        b->offload_percent = 100;
+    const uint64_t bucket = b->bucket_bytes; /* its default depends on the ZeRO stage */
+    search_fill_in(b);
+    b->bucket_bytes = bucket;
+}
+
+/* What is impossible whatever the plan, so that the message is about that: on one rank, without
+ * what is about several. */
+static orr_code check_alone(const orr_plan_options *o, orr_error *err)
+{
+    orr_llm_options b = o->base;
+    b.tp = b.cp = b.pp = b.dp = b.ep = b.chunks = 1;
+    b.shard = b.expert_tp = b.zero = 0;
+    b.batch = b.micro_batch = b.seq = 1;
+    b.pipeline = ORR_PIPELINE_1F1B;
+    b.recompute = b.recompute_parts    ? ORR_RECOMPUTE_PARTS
+                  : b.recompute_layers ? ORR_RECOMPUTE_FULL
+                                       : ORR_RECOMPUTE_NONE;
+    if (b.recompute != ORR_RECOMPUTE_FULL)
+        b.recompute_layers = 0;
+    return orr_llm_complete(o->model, &b, err);
+}
+
+/* Options of one pipeline, and what one value of a fixed axis rules out. */
+static orr_code check_base(const orr_plan_options *o, orr_error *err)
+{
+    const orr_llm_options *b = &o->base;
+    const bool is_fixed = o->is_fixed[ORR_PLAN_RECOMPUTE];
+    const uint64_t recompute = o->fixed[ORR_PLAN_RECOMPUTE];
+    if (b->layout || b->first_layers || b->last_layers || b->bare_first || b->bare_last || b->order)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "layers of stages and orders of passes belong to one pipeline: they are "
+                        "options of stage, not of a search");
+    if (b->forward_only || b->steps > 1)
+        return orr_fail(err, ORR_EUSAGE, NULL, "a search is for one whole training step");
+    if (b->recompute_layers && is_fixed && recompute != ORR_RECOMPUTE_FULL)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "recompute-layers requires recompute full, but recompute is fixed to %s",
+                        recompute_name(recompute));
+    if (b->recompute_parts && is_fixed && recompute != ORR_RECOMPUTE_PARTS)
+        return orr_fail(err, ORR_EUSAGE, NULL,
+                        "recompute-parts requires recompute parts, but recompute is fixed to %s",
+                        recompute_name(recompute));
+    if (!b->recompute_parts && is_fixed && recompute == ORR_RECOMPUTE_PARTS)
+        return orr_fail(err, ORR_EUSAGE, NULL, "recompute=parts requires recompute-parts");
+    return check_alone(o, err);
 }
 
 static orr_code find_base(orr_plan_search *s, orr_error *err)
@@ -212,11 +292,8 @@ static orr_code find_base(orr_plan_search *s, orr_error *err)
         s->base.software = orr_software_find(s->machine.software);
     if (!s->base.software)
         s->base.software = orr_software_at(0);
-    s->peak_flops = system.peak_flops;
-    if (s->base.dtype == ORR_DTYPE_FP8) {
-        const double peak = found.chip ? found.chip->peak_tflops[ORR_TYPE_FP8] * 1e12 : 0;
-        s->peak_flops = peak > 0 ? peak : s->peak_flops;
-    }
+    complete_base(&s->base, &s->machine);
+    s->peak_flops = peak_of(&found, s->base.dtype, system.peak_flops);
     const orr_model_work sequence = {
         .tokens = s->base.seq, .is_square = s->base.full_attention, .has_mtp = s->base.has_mtp};
     orr_model_flops flops;
@@ -247,6 +324,8 @@ orr_code orr_plan_search_create(const orr_plan_options *opt, orr_plan_search **o
     if (s->opt.top < s->opt.sure)
         s->opt.top = s->opt.sure;
     orr_code code = orr_model_check(opt->model, err);
+    if (!code)
+        code = check_base(opt, err);
     if (!code)
         code = find_machine(s, err);
     if (!code)
@@ -745,8 +824,13 @@ orr_llm_options search_options(const orr_plan_search *s, const search_candidate 
     o.pipeline = (orr_pipeline)c->pipeline;
     o.chunks = c->chunks;
     o.recompute = (orr_recompute)c->recompute;
+    if (o.recompute != ORR_RECOMPUTE_FULL)
+        o.recompute_layers = 0;
+    if (o.recompute != ORR_RECOMPUTE_PARTS)
+        o.recompute_parts = 0;
     o.no_sequence_parallel = c->no_sequence_parallel;
     o.sync_every_micro_batch = c->is_synced;
+    o.bucket_bytes = orr__llm_bucket_bytes(&o);
     return o;
 }
 
@@ -754,7 +838,7 @@ void search_fill_in(orr_llm_options *o)
 {
     o->steps = o->steps ? o->steps : 1;
     o->prefetch = o->prefetch ? o->prefetch : 1;
-    o->bucket_bytes = o->bucket_bytes ? o->bucket_bytes : 40 * 1000 * 1000;
+    o->bucket_bytes = orr__llm_bucket_bytes(o);
 }
 
 /* ---- memory ---- */
@@ -784,18 +868,18 @@ static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_
         x->failed = true;
         return;
     }
-    for (uint32_t zero = 0; zero < zeros; zero++) {
+    const bool is_several = s->base.batch > (uint64_t)c.dp * c.micro_batch;
+    for (uint32_t zero = s->base.shard ? 1 : 0; zero < zeros; zero++) {
         if (!is_allowed(s, ORR_PLAN_ZERO, zero))
             continue;
         /* With one micro-batch the step equals that of ZeRO 2, which needs less memory. */
-        if (zero == 1 && is_allowed(s, ORR_PLAN_ZERO, 2) &&
-            s->base.batch == (uint64_t)c.dp * c.micro_batch)
+        if (zero == 1 && is_allowed(s, ORR_PLAN_ZERO, 2) && !is_several)
             continue;
         x->legal++;
         c.zero = (uint8_t)zero;
         /* A rank that keeps only its shard of the gradients cannot accumulate those of all
          * micro-batches. */
-        c.is_synced = zero >= 2 && s->base.batch > (uint64_t)c.dp * c.micro_batch;
+        c.is_synced = is_several && (zero >= 2 || s->base.sync_every_micro_batch);
         c.memory = memory[zero].peak;
         if (c.memory <= room_of(s)) {
             add(x, c);
@@ -806,6 +890,27 @@ static void add_zeros(space *x, search_candidate c, const orr__llm_view *v, orr_
     }
 }
 
+static void note_illegal(space *x, const orr_error *why)
+{
+    if (!why)
+        return;
+    x->illegal_count++;
+    snprintf(x->illegal, sizeof x->illegal, "%.*s", REASON_ROOM - 1, why->message);
+}
+
+/* The rest of the options may rule it out. */
+static bool can_recompute(const space *x, search_candidate c, orr_error *err)
+{
+    const orr_plan_search *s = x->s;
+    if (c.recompute == ORR_RECOMPUTE_PARTS && !s->base.recompute_parts)
+        return false;
+    if (!s->base.fp8_kept && c.recompute != ORR_RECOMPUTE_PARTS)
+        return true;
+    orr_llm_options o = search_options(s, &c);
+    o.zero = s->base.shard ? 1 : 0;
+    return !orr_llm_complete(s->opt.model, &o, err);
+}
+
 static void add_recomputed(space *x, search_candidate c, const orr_llm_options *o, orr_error *err)
 {
     orr__llm_view v;
@@ -813,11 +918,16 @@ static void add_recomputed(space *x, search_candidate c, const orr_llm_options *
         x->failed = true;
         return;
     }
-    for (uint8_t r = ORR_RECOMPUTE_NONE; r <= ORR_RECOMPUTE_OPERATORS; r++) {
+    for (uint8_t r = ORR_RECOMPUTE_NONE; r < RECOMPUTES; r++) {
+        c.recompute = r;
         if (!is_allowed(x->s, ORR_PLAN_RECOMPUTE, r))
             continue;
-        c.recompute = r;
-        orr__llm_view_recompute(&v, (orr_recompute)r);
+        if (!can_recompute(x, c, err)) {
+            note_illegal(x, r == ORR_RECOMPUTE_PARTS && !x->s->base.recompute_parts ? NULL : err);
+            continue;
+        }
+        const orr_llm_options own = search_options(x->s, &c);
+        orr__llm_view_recompute(&v, &own);
         add_zeros(x, c, &v, err);
     }
     orr__llm_view_close(&v);
@@ -834,12 +944,11 @@ static void add_if_legal(space *x, search_candidate c, orr_error *err)
 {
     orr_llm_options o = search_options(x->s, &c);
     atomic_fetch_add(x->asked, 1);
-    if (!orr_llm_complete(x->s->opt.model, &o, err)) {
+    o.zero = x->s->base.shard ? 1 : 0; /* shards are of something */
+    if (orr_llm_complete(x->s->opt.model, &o, err))
+        note_illegal(x, err);
+    else
         add_recomputed(x, c, &o, err);
-        return;
-    }
-    x->illegal_count++;
-    snprintf(x->illegal, sizeof x->illegal, "%.*s", REASON_ROOM - 1, err->message);
 }
 
 static void add_sequences(space *x, search_candidate c, orr_error *err)
@@ -869,24 +978,28 @@ static void add_schedule(
 
 /* Chunks with equal numbers of layers; the ends, which have embedding and loss, may have one
  * fewer. */
-static bool comes_out_even(uint64_t layers, uint64_t stages)
+static bool comes_out_even(const orr_plan_search *s, uint64_t stages)
 {
+    const uint64_t layers = s->opt.model->layers;
+    /* MTP layers and the loss count as layers of the last stage (stage_layout.c). */
+    const uint64_t all = layers + s->opt.model->mtp_layers + 1;
+    if (s->base.has_mtp)
+        return stages <= layers + 1 && (all + 1) / stages * stages >= all;
     return stages <= layers + 2 && (layers + 2) / stages * stages >= layers;
 }
 
 static void add_schedules(space *x, search_candidate c, orr_error *err)
 {
-    const uint64_t layers = x->s->opt.model->layers;
     const uint64_t batches = x->s->base.batch / ((uint64_t)c.dp * c.micro_batch);
     add_schedule(x, c, ORR_PIPELINE_1F1B, 1, err);
     if (c.pp == 1)
         return;
     add_schedule(x, c, ORR_PIPELINE_GPIPE, 1, err);
     add_schedule(x, c, ORR_PIPELINE_ZERO_BUBBLE, 1, err);
-    if (batches >= 2 * (uint64_t)c.pp && comes_out_even(layers, (uint64_t)c.pp * 2))
+    if (batches >= 2 * (uint64_t)c.pp && comes_out_even(x->s, (uint64_t)c.pp * 2))
         add_schedule(x, c, ORR_PIPELINE_ZB_V, 2, err);
     for (uint32_t chunks = 2; chunks <= MOST_CHUNKS && batches % c.pp == 0; chunks++)
-        if (comes_out_even(layers, (uint64_t)c.pp * chunks))
+        if (comes_out_even(x->s, (uint64_t)c.pp * chunks))
             add_schedule(x, c, ORR_PIPELINE_INTERLEAVED, chunks, err);
 }
 
@@ -910,7 +1023,9 @@ static void add_micro_batches(space *x, search_candidate c, orr_error *err)
 
 static void add_experts(space *x, search_candidate c, orr_error *err)
 {
-    const uint64_t experts = x->s->opt.model->experts, blocks = (uint64_t)c.dp * c.cp;
+    const uint64_t experts = x->s->opt.model->experts, whole = x->s->base.expert_tp;
+    /* Whole experts are spread over tensor-parallel ranks, too. */
+    const uint64_t blocks = (uint64_t)c.dp * c.cp * (whole && whole < c.tp ? c.tp : 1);
     for (uint64_t ep = 1; ep && (ep == 1 || ep <= experts); ep = search_next_divisor(blocks, ep)) {
         if (ep > 1 && experts % ep)
             continue;

@@ -64,7 +64,13 @@ enum {
     STEP_TURN = 256,   /* begins a turn of serving, which the host plans by the tokens before it */
     STEP_READY = 512,  /* t->ready counts, of kernels and of communication */
     STEP_FEEDS = 1024, /* kernels for which communication waits */
-    STEP_CHAIN = 2048  /* communication between two kernels, for which all of the device waits */
+    STEP_CHAIN = 2048, /* communication between two kernels, for which all of the device waits */
+    /* what issuing communication costs the host, if more than collective_us; one of: */
+    STEP_TENSOR = 1 << 12, /* of tensor parallelism */
+    STEP_GATHER = 2 << 12, /* of a layer's weights, for its forward pass */
+    STEP_AGAIN = 3 << 12,  /* for its backward pass */
+    STEP_REDUCE = 4 << 12, /* of a layer's gradients */
+    STEP_ISSUE = 7 << 12
 };
 
 typedef struct walk_step {
@@ -72,6 +78,12 @@ typedef struct walk_step {
     uint32_t index; /* of rows, or of comm_us */
     uint32_t what;
 } walk_step;
+
+/* Without what issuing it costs. */
+static uint32_t form_of(const walk_step *s)
+{
+    return s->what & ~(uint32_t)STEP_ISSUE;
+}
 
 /* A direct-mapped cache: entries with one place push each other out and are decoded again. */
 enum { SEEN_MOST = 1024 };
@@ -428,6 +440,47 @@ static bool knows_parents(const timing *t, uint32_t p)
     return t->ready[p] == (double)t->g->parents[p];
 }
 
+static bool ends_with(orr_str s, const char *end)
+{
+    const size_t n = strlen(end);
+    return s.len >= n && memcmp(s.ptr + s.len - n, end, n) == 0;
+}
+
+static uint32_t issue_of(const timing *t, uint32_t p)
+{
+    const orr_software *s = t->software;
+    const orr_columns *c = &t->g->t->columns;
+    orr_node n;
+    if (s->tensor_us > s->collective_us && c->stream &&
+        c->stream[t->g->node[p]] == ORR__STREAM_TENSOR)
+        return STEP_TENSOR;
+    if (s->gather_us <= 0)
+        return 0;
+    orr_trace_node(t->g->t, t->g->node[p], &n);
+    return ends_with(n.name, "weights.gather")         ? STEP_GATHER
+           : ends_with(n.name, "weights.gather.again") ? STEP_AGAIN
+           : c->comm_type && c->comm_type[t->g->node[p]] == ORR_COLL_REDUCE_SCATTER &&
+                   ends_with(n.name, "grads.reduce")
+               ? STEP_REDUCE
+               : 0;
+}
+
+static double issue_us(const orr_software *s, uint32_t what)
+{
+    switch (what & STEP_ISSUE) {
+    case STEP_TENSOR:
+        return s->tensor_us;
+    case STEP_GATHER:
+        return s->collective_us + s->gather_us;
+    case STEP_AGAIN:
+        return s->collective_us + s->again_us;
+    case STEP_REDUCE:
+        return s->collective_us + s->reduce_us;
+    default:
+        return s->collective_us;
+    }
+}
+
 /* What the device waits for, as if it met nobody else on its links. */
 static bool add_communication(timing *t, uint32_t p)
 {
@@ -445,6 +498,8 @@ static bool add_communication(timing *t, uint32_t p)
         what |= knows_parents(t, p) ? STEP_READY : 0;
         count_parent(t, p);
     }
+    if (type == ORR_NODE_COMM_COLL)
+        what |= issue_of(t, p);
     uint32_t index = 0;
     return (!(what & (STEP_BESIDE | STEP_HOLDS)) || work_comm_find(t->comm, p, &index)) &&
            add_step(t, p, index, what);
@@ -496,7 +551,7 @@ static bool feeds(const timing *t, uint32_t p)
 static bool is_chain(const timing *t, const walk_step *s)
 {
     const work_graph *g = t->g;
-    return !t->has_beside && s->what == (STEP_COMM | STEP_HOLDS | STEP_READY) && s > t->steps &&
+    return !t->has_beside && form_of(s) == (STEP_COMM | STEP_HOLDS | STEP_READY) && s > t->steps &&
            s + 1 < t->steps + t->step_count && !(s[-1].what & STEP_COMM) &&
            !(s[1].what & STEP_COMM) && is_child(g, s[-1].place, s->place) &&
            is_child(g, s->place, s[1].place) && t->ready[s->place] == 0 && !feeds(t, s->place);
@@ -526,7 +581,7 @@ static void link_steps(timing *t)
         if (!(s->what & STEP_HOLDS))
             continue;
         if (is_chain(t, s)) {
-            s->what = STEP_COMM | STEP_HOLDS | STEP_CHAIN;
+            s->what = STEP_COMM | STEP_HOLDS | STEP_CHAIN | (s->what & STEP_ISSUE);
             continue;
         }
         if (s->what & STEP_READY)
@@ -654,13 +709,13 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
     double host = 0, device = 0; /* in registers, where the usual steps need nothing else */
     for (const walk_step *s = t->steps, *end = s + t->step_count; s < end; s++) {
         if (s->what & STEP_COMM) {
-            host += comm_host_us;
+            host += s->what & STEP_ISSUE ? issue_us(t->software, s->what) * w->speed : comm_host_us;
             if (s->what & STEP_CHAIN) {
                 double *const free = &w->free[t->g->slot[s->place]];
                 device = *free = (device < *free ? *free : device) + t->comm_us[s->index];
-            } else if (s->what == (STEP_COMM | STEP_HOLDS | STEP_READY)) {
+            } else if (form_of(s) == (STEP_COMM | STEP_HOLDS | STEP_READY)) {
                 hold(t, w, s, take_ready(t, s->place));
-            } else if (s->what != STEP_COMM) {
+            } else if (form_of(s) != STEP_COMM) {
                 w->host = host;
                 w->device = device;
                 walk_communication(t, w, s);

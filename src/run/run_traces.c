@@ -93,6 +93,10 @@ static orr_code find_software(orr_run *r,
     slower->expert_us *= times;
     slower->micro_batch_us *= times;
     slower->collective_us *= times;
+    slower->tensor_us *= times;
+    slower->gather_us *= times;
+    slower->again_us *= times;
+    slower->reduce_us *= times;
     *out = slower;
     return ORR_OK;
 }

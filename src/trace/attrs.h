@@ -97,6 +97,9 @@ static inline bool orr__node_get(const orr_node *node, orr__attr_key key, orr_at
     return orr_node_attr(node, orr__attr_rows[key].name.ptr, out);
 }
 
+/* Tensor-parallel communication of a step goes on this stream. */
+enum { ORR__STREAM_TENSOR = 1 };
+
 /* What goes on this stream goes on beside another pass (orrery stage --ep-overlap), so that a
  * device does not stand still for it. */
 enum { ORR__STREAM_BESIDE = 8 };

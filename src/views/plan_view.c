@@ -4,6 +4,7 @@
  * inserted at their marks. */
 #include <orrery/lab/plan.h>
 #include <orrery/lab/show.h>
+#include <orrery/lab/software.h>
 #include <orrery/lab/units.h>
 #include <orrery/version.h>
 
@@ -19,7 +20,7 @@
 extern const char orr__plan_html[], orr__plan_serve_html[], orr__plan_css[], orr__plan_style[],
     orr__plan_parts[];
 
-static const char *const recompute_words[] = {"none", "selective", "full", "operators"};
+static const char *const recompute_words[] = {"none", "selective", "full", "operators", "parts"};
 
 static void put_row(orr_buf *b, const orr_plan *p)
 {
@@ -32,7 +33,7 @@ static void put_row(orr_buf *b, const orr_plan *p)
         x->bubble);
     orr_buf_print(b, "%u,%u,%u,%u,%u,%u,%" PRIu64 ",%s,%u,%s,%d\n", o->tp, o->cp, o->pp, o->dp,
                   o->ep, o->zero, o->micro_batch, orr_pipeline_name(o->pipeline), o->chunks,
-                  recompute_words[o->recompute & 3], o->tp > 1 && !o->no_sequence_parallel);
+                  recompute_words[o->recompute % 5], o->tp > 1 && !o->no_sequence_parallel);
 }
 
 orr_code orr_plan_write_csv(const orr_plan_search *s, const char *path, orr_error *err)
@@ -281,14 +282,26 @@ static void print_checks(orr_buf *to, const orr_plan_findings *x)
                       answers);
 }
 
+/* The command that makes its traces.  With --machine, whose software is the default there. */
+static void put_stage(orr_buf *to, const orr_plan_findings *x, const orr_plan *p)
+{
+    char command[ORR_PLAN_COMMAND_ROOM];
+    const orr_machine *m = orr_plan_search_machine(x->search);
+    orr_plan_command(p, command, sizeof command);
+    orr_buf_print(to, "orrery stage %s %s --machine %s", x->name, command, x->machine);
+    if (m->software[0] && p->options.software == orr_software_at(0))
+        orr_buf_print(to, " --software %s", p->options.software->name);
+    orr_buf_print(to, " -o plan.orr");
+}
+
 static void print_commands(orr_buf *to, const orr_plan_findings *x)
 {
     const orr_plan *p;
     orr_buf_print(to, "\nto reproduce: orrery run plan.orr --machine %s, after\n", x->machine);
     for (size_t i = 0; i < x->top && (p = orr_plan_at(x->search, i)); i++) {
-        char command[700];
-        orr_plan_command(p, command, sizeof command);
-        orr_buf_print(to, "%3zu  orrery stage %s %s -o plan.orr\n", i + 1, x->name, command);
+        orr_buf_print(to, "%3zu  ", i + 1);
+        put_stage(to, x, p);
+        orr_buf_print(to, "\n");
     }
 }
 
@@ -361,7 +374,6 @@ static void put_plan(const orr_plan_findings *x,
                      const orr_plan *best)
 {
     const orr_llm_options *o = &p->options;
-    char command[700];
     orr_json_line(w, 4);
     orr_json_begin_object(w);
     orr_json_put_fields(
@@ -381,13 +393,14 @@ static void put_plan(const orr_plan_findings *x,
         ORR_T("limit", p->limit), ORR_U("tp", o->tp), ORR_U("cp", o->cp), ORR_U("pp", o->pp),
         ORR_U("dp", o->dp), ORR_U("ep", o->ep), ORR_U("zero", o->zero),
         ORR_U("micro_batch", o->micro_batch), ORR_T("pipeline", orr_pipeline_name(o->pipeline)),
-        ORR_U("chunks", o->chunks), ORR_T("recompute", recompute_words[o->recompute & 3]),
+        ORR_U("chunks", o->chunks), ORR_T("recompute", recompute_words[o->recompute % 5]),
         ORR_B("sequence_parallel", o->tp > 1 && !o->no_sequence_parallel));
-    orr_plan_command(p, command, sizeof command);
-    orr_json_key(w, "stage");
-    char stage[1200];
-    snprintf(stage, sizeof stage, "orrery stage %s %s -o plan.orr", x->name, command);
-    orr_json_text(w, stage);
+    orr_buf stage = {0};
+    put_stage(&stage, x, p);
+    orr_buf_add(&stage, "", 1);
+    w->to->failed |= stage.failed;
+    orr_json_put_text(w, "stage", stage.failed ? NULL : (const char *)stage.ptr);
+    orr_buf_fini(&stage);
     orr_json_end_object(w);
 }
 

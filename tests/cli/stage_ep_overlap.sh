@@ -25,3 +25,16 @@ for rate in 400 100; do
 done
 awk -v fast="$(cat 400)" -v slow="$(cat 100)" 'BEGIN { print (fast > 0 && fast <= slow ? "not shorter" : "shorter: " fast " " slow) }'
 orrery -q stage llama-3-8b --layers 2 --dp 2 --batch 4 --seq 512 --ep-overlap -o d.orr > /dev/null && orrery -q check d.orr > /dev/null && echo "dense: status $?"
+# No more micro-batches than the warm-up takes: no pass is beside another, and nothing waits for ever.
+for words in '1f1b --batch 16' '1f1b --batch 24' 'interleaved --chunks 2 --batch 32'; do
+    orrery -q stage mixtral-8x7b --layers 8 --dp 8 --ep 8 --pp 4 --seq 512 --ep-overlap --pipeline $words -o w.orr >/dev/null
+    orrery -q run w.orr --machine dgx-h100:4 | head -n 1 | cut -d' ' -f1-4
+done
+printf '0: F0 F1 B0 B1\n1: F0 F1 B0 B1\n' >own.txt
+orrery -q stage mixtral-8x7b --layers 8 --pp 2 --batch 2 --seq 512 --order own.txt -o w.orr >/dev/null && echo 'own order'
+orrery -q stage mixtral-8x7b --layers 8 --pp 2 --batch 2 --seq 512 --order own.txt --ep-overlap 2>&1
+echo "status $?"
+# A forward pass alone is a third of a step's work: it had an MFU of 101 %.
+for words in '' --forward; do
+    orrery stage -q llama-3-8b --seq 1024 $words | sed -n 's/.*, \([0-9.]* PFLOP\)/\1/p'
+done

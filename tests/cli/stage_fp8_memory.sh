@@ -6,6 +6,9 @@ v3="deepseek-v3 --pp 16 --dp 128 --ep 64 --batch 15360 --seq 4096 --dtype fp8 --
 for words in "--fp8-kept none --fp8-weights none" "" "--fp8-kept deepseek --grads-fp32 --moments-bf16"; do
     orrery stage -q $v3 $words | tail -4
 done
+# Products in 16 bits keep nothing in 8: so it is.
+orrery stage -q gpt2 --fp8-kept none --fp8-weights none >none.txt
+orrery stage -q gpt2 | cmp - none.txt && echo 'none: the same'
 # Refused: what does not go together.
 t() { orrery stage -q "$@"; echo "status $?"; }
 t gpt2 --fp8-kept inputs

@@ -33,6 +33,11 @@ t --first-layers 13
 t --first-layers 0 --pp 1
 t --pp 15
 t --layout 'E|t*6|t*6|L' --pipeline interleaved --chunks 2
-orrery stage -q deepseek-v3 --pp 4 --mtp --layout 'Et*20|t*20|t*21m|L' --batch 4; echo "status $?"
+# MTP layers before the stage of the loss: the layout of Megatron-Core's guide.
+orrery stage -q deepseek-v3 --pp 8 --dp 32 --ep 32 --batch 256 --dtype fp8 --zero 1 --pipeline interleaved --mtp \
+    --layout 'Et*3|(tt|)*29,m|L' -o guide.orr | rows
+orrery check -q guide.orr && orrery run -q guide.orr --machine dgx-h100 | head -1 | cut -d' ' -f1-4
+orrery stage -q deepseek-v3 --pp 8 --mtp --pipeline dualpipe --batch 16 --layout 'Et*8|(t*9|)*5,t*8,m|L'; echo "status $?"
+orrery stage -q deepseek-v3 --pp 4 --mtp --layout 'Et*20|t*20|t*21m|mL' --batch 4; echo "status $?"
 orrery stage -q deepseek-v3 --pp 4 --layout 'Et*20|t*20|t*21|mL' --batch 4; echo "status $?"
 orrery stage -q deepseek-v3 --pp 63 --mtp --batch 63; echo "status $?"

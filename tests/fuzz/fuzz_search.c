@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_search.c - a search for a plan of a small model: the first bytes say batch, length and devices, the rest is what is
- * held fixed ("tp=2", one a line).  When fuzzing, one axis that the fourth byte picks is free besides dp and pp, so that a
- * search has few plans; as a test all are.  What is refused has words.  Legal plans are as many as are listed, those that fit no
- * more; every plan uses all devices.  Simulations belong to fuzz_sim_traces: as a test one search in 64 runs. */
+ * held fixed ("tp=2", one a line), or an option of the step ("--no-clipping", "--dispatch once").  When fuzzing, one axis
+ * that the fourth byte picks is free besides dp and pp, so that a search has few plans; as a test all are.  What is refused
+ * has words.  Legal plans are as many as are listed, those that fit no more; every plan uses all devices.  Simulations
+ * belong to fuzz_sim_traces: as a test one search in 64 runs. */
 #include "fuzz_trace.h"
 
 #include <orrery/lab/plan.h>
@@ -10,6 +11,14 @@
 #include <math.h>
 
 enum { HEAD = 4, MOST_FIXED = 8 };
+
+static orr_code set(orr_llm_options *base, char *word, orr_error *err)
+{
+    char *value = strchr(word, ' ');
+    if (value)
+        *value++ = 0;
+    return orr_llm_option_set(base, word, value, err);
+}
 
 static void fix(orr_plan_options *opt, const uint8_t *text, size_t len)
 {
@@ -23,7 +32,7 @@ static void fix(orr_plan_options *opt, const uint8_t *text, size_t len)
         word[n] = 0;
         from = i + 1;
         fixed++;
-        if (orr_plan_fix(opt, word, &err))
+        if (word[0] == '-' ? set(&opt->base, word, &err) : orr_plan_fix(opt, word, &err))
             REQUIRE(err.message[0]);
     }
 }
@@ -48,7 +57,7 @@ static void run(orr_plan_search *s, uint32_t devices)
     }
     for (size_t i = 0; i < orr_plan_count(s); i++) {
         const orr_plan *p = orr_plan_at(s, i);
-        char words[512];
+        char words[ORR_PLAN_COMMAND_ROOM];
         REQUIRE(isfinite(p->step_s) && p->step_s > 0 && p->bound_s <= p->step_s * 1.0001);
         REQUIRE(p->options.tp * p->options.pp * p->options.dp * p->options.cp == devices);
         REQUIRE(orr_plan_words(p, words, sizeof words) && orr_plan_command(p, words, sizeof words));

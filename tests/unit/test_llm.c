@@ -42,9 +42,9 @@ typedef enum what { FORWARD, INPUT_GRADS, WEIGHT_GRADS } what;
 static bool is_counted(orr_str name, what pass, bool is_core)
 {
     static const char *const products[] = {
-        "attn.qkv",  "attn.q",      "attn.q_down",  "attn.q_up",  "attn.kv_down", "attn.kv_up",
-        "attn.out",  "ffn.up",      "ffn.down",     "moe.router", "moe.up",       "moe.down",
-        "shared.up", "shared.down", "shared.scale", "head.logits"};
+        "attn.qkv",  "attn.q",      "attn.q_down",  "attn.q_up",   "attn.kv_down", "attn.kv_up",
+        "attn.out",  "ffn.up",      "ffn.down",     "moe.router",  "moe.up",       "moe.down",
+        "shared.up", "shared.down", "shared.scale", "head.logits", "mtp0.join"};
     const char *suffix = pass == FORWARD ? "" : pass == INPUT_GRADS ? ".grad" : ".wgrad";
     char tail[64];
     if (is_core) {
@@ -88,7 +88,8 @@ static void check_operations(const char *name, orr_llm_options opt)
     const orr_model m = even_model(name, &opt);
     CHECK_OK(orr_llm_complete(&m, &opt, &err), &err);
     orr_set *s = make(&m, &opt);
-    const orr_model_work work = {.tokens = opt.seq, .is_square = opt.full_attention};
+    const orr_model_work work = {
+        .tokens = opt.seq, .is_square = opt.full_attention, .has_mtp = opt.has_mtp};
     orr_model_flops f;
     CHECK_OK(orr_model_compute(&m, &work, &f, &err), &err);
     const uint64_t products = (f.forward - f.scores) * opt.batch;
@@ -299,10 +300,82 @@ TEST(test_llm__zero_3_gathers_weights_before_each_use)
     orr_model_counts n;
     orr_model_layer_count(&m, 0, &n);
     orr_set *s = make(&m, &(orr_llm_options){.dp = 8, .zero = 3, .batch = 16, .seq = 1024});
-    /* 2 micro-batches, 2 passes, all layers; each time an eighth of a layer */
-    CHECK_EQ_U(sum_collectives(s, "weights.gather", ORR_COLL_ALL_GATHER),
-               2 * 2 * m.layers * (n.total * 2 / 8));
+    /* 2 micro-batches, 2 passes, all layers; each time an eighth of a layer; embedding and head, with
+     * its norm, once per micro-batch */
+    const uint64_t layers = 2 * m.layers * (n.total * 2 / 8);
+    const uint64_t ends = (2 * UINT64_C(128256) * 4096 + 4096) * 2 / 8;
+    CHECK_EQ_U(sum_collectives(s, "weights.gather", ORR_COLL_ALL_GATHER), layers + 2 * ends);
+    CHECK_EQ_U(sum_collectives(s, "weights.gather.again", ORR_COLL_ALL_GATHER), layers);
+    CHECK_EQ_U(count_nodes(s, ".unpack") + count_nodes(s, ".pack"), 0);
     orr_set_close(s);
+}
+
+static uint64_t sum_moved(const orr_set *s, const char *tail)
+{
+    const orr_trace *t = orr_set_trace(s, 0);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < orr_trace_columns(t)->count; i++)
+        if (ends_in(orr_trace_name(t, i), tail))
+            sum += (uint64_t)orr_trace_columns(t)->tensor_size[i];
+    return sum;
+}
+
+TEST(test_llm__fsdp_copies_and_reduces_layer_by_layer)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_model_counts n;
+    orr_model_layer_count(&m, 0, &n);
+    orr_llm_options opt = {.dp = 8, .zero = 3, .seq = 1024, .grads_fp32 = true};
+    opt.software = orr_software_find("fsdp2-eager");
+    orr_set *s = make(&m, &opt);
+    const uint64_t ends = 2 * UINT64_C(128256) * 4096 + 4096;
+    /* read and written: the weights of 32 layers twice, of both ends once */
+    CHECK_EQ_U(sum_moved(s, ".unpack"), 2 * 2 * (2 * m.layers * n.total + ends));
+    /* gradients read in 2 bytes and written in 4, layer by layer */
+    CHECK_EQ_U(sum_moved(s, "grads.pack"), 6 * (m.layers * n.total + ends));
+    CHECK_EQ_U(count_nodes(s, "grads.reduce"), m.layers + 2);
+    CHECK_EQ_U(sum_collectives(s, "grads.reduce", ORR_COLL_REDUCE_SCATTER),
+               4 * (m.layers * n.total + ends));
+    orr_set_close(s);
+    opt.software = orr_software_find("fsdp-2023"); /* flat parameters: weights need no copy */
+    s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, ".unpack"), 0);
+    CHECK_EQ_U(count_nodes(s, "grads.pack"), m.layers + 2);
+    orr_set_close(s);
+    opt.bucket_bytes = 2000 * 1000 * 1000; /* as given: two layers of 872 MB are less */
+    s = make(&m, &opt);
+    CHECK(count_nodes(s, "grads.reduce") < m.layers / 2);
+    orr_set_close(s);
+    opt.bucket_bytes = 0;
+    opt.zero = 1; /* FSDP shards gradients */
+    s = make(&m, &opt);
+    CHECK_EQ_U(count_nodes(s, ".pack"), 0);
+    orr_set_close(s);
+}
+
+/* Tiny buckets make neither new weights travel byte by byte nor a set without end. */
+TEST(test_llm__new_weights_travel_in_pieces_of_a_megabyte_at_least)
+{
+    const orr_model m = model_named("gpt2");
+    orr_llm_options opt = {.dp = 2, .zero = 1, .seq = 128, .bucket_bytes = 1, .no_overlap = true};
+    orr_model_counts n;
+    orr_model_count(&m, &n);
+    orr_set *s = make(&m, &opt);
+    CHECK(count_nodes(s, "weights.gather") <= n.total * 2 / 1000000 + 1);
+    orr_set_close(s);
+}
+
+TEST(test_llm__zero_3_keeps_the_gathered_head)
+{
+    const orr_model m = model_named("llama-3-8b");
+    orr_model_counts n;
+    orr_model_layer_count(&m, 0, &n);
+    orr_llm_options opt = {.dp = 8, .zero = 3, .seq = 1024};
+    orr_llm_memory got;
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 0, &got, &err), &err);
+    /* an eighth of all weights, two layers, the head with its norm */
+    CHECK_EQ_U(got.weights,
+               got.parameters * 2 / 8 + 2 * n.total * 2 + (UINT64_C(128256) * 4096 + 4096) * 2);
 }
 
 /* ---- recomputation ---- */
@@ -432,6 +505,39 @@ TEST(test_llm__memory_by_hand)
     CHECK(got.fits);
 }
 
+static void count_task(void *context, const orr_llm_moment *moment)
+{
+    uint32_t *forward = context;
+    CHECK_EQ(moment->task, ORR_LLM_FORWARD);
+    CHECK_EQ_U(moment->activations, 0);
+    *forward += 1;
+}
+
+/* Without gradients a layer holds its input and, at the activation of the FFN, gate, up and their product: 64 MiB,
+ * 2 x 224 and 224.  The last stage: the inputs of its norm and of the head, logits in 2 bytes and in 4. */
+TEST(test_llm__a_forward_pass_alone_keeps_nothing)
+{
+    const orr_model m = model_named("llama-3-8b");
+    const uint64_t tokens = 8192, h = 4096, mib = 1 << 20;
+    for (uint32_t batches = 1; batches <= 16; batches *= 4)
+        for (orr_pipeline pipeline = ORR_PIPELINE_1F1B; pipeline <= ORR_PIPELINE_GPIPE;
+             pipeline++) {
+            const orr_llm_options opt = {
+                .pp = 4, .batch = batches, .pipeline = pipeline, .forward_only = true};
+            orr_llm_memory got;
+            uint32_t forward = 0;
+            CHECK_OK(orr_llm_memory_of(&m, &opt, 1, &got, &err), &err);
+            CHECK_EQ_U(got.weights, got.parameters * UINT64_C(2));
+            CHECK(!got.grads && !got.optimizer && !got.activations && !got.micro_batches_kept);
+            CHECK_EQ_U(got.working, (64 + 3 * 224) * mib);
+            CHECK_EQ_U(got.peak, got.weights + got.working);
+            CHECK_OK(orr_llm_memory_of(&m, &opt, 3, &got, &err), &err);
+            CHECK_EQ_U(got.working, tokens * (2 * h * 2 + UINT64_C(128256) * (2 + 4)));
+            CHECK_OK(orr_llm_moments(&m, &opt, 1, count_task, &forward, &err), &err);
+            CHECK_EQ(forward, batches);
+        }
+}
+
 TEST(test_llm__sharing_out_and_recomputing_save_memory)
 {
     const orr_model m = model_named("llama-3-8b");
@@ -498,7 +604,200 @@ TEST(test_llm__further_tokens_are_predicted_by_the_last_stage)
     opt.has_mtp = true;
     CHECK_OK(llm_init(&g, &m, &opt, &err), &err);
     llm_mtp_parameters(&g, &dense, &expert);
-    CHECK_EQ_U(with.parameters - without.parameters, dense + expert);
+    /* and a copy of the embedding */
+    CHECK_EQ_U(with.parameters - without.parameters, dense + expert + UINT64_C(129280) * 7168);
+}
+
+/* ---- MTP layers in a stage before the loss ---- */
+
+static orr_stage_layout *layout_of(const char *text)
+{
+    orr_stage_layout *l;
+    CHECK_OK(orr_stage_layout_parse(text, &l, &err), &err);
+    return l;
+}
+
+static uint64_t sum_messages(const orr_set *s, orr_node_type type)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++) {
+        const orr_columns *c = orr_trace_columns(orr_set_trace(s, k));
+        for (uint32_t i = 0; i < c->count; i++)
+            if (c->type[i] == (uint8_t)type)
+                sum += (uint64_t)c->comm_size[i] * orr_set_class_ranks(s, k);
+    }
+    return sum;
+}
+
+static uint64_t sum_all_operations(const orr_set *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < orr_set_class_count(s); k++) {
+        const orr_columns *c = orr_trace_columns(orr_set_trace(s, k));
+        for (uint32_t i = 0; i < c->count; i++)
+            if (c->type[i] == ORR_NODE_COMP)
+                sum += (uint64_t)c->num_ops[i] * orr_set_class_ranks(s, k);
+    }
+    return sum;
+}
+
+typedef struct mtp_sums {
+    uint64_t operations, grads, tied;
+} mtp_sums;
+
+/* widths: of the messages between the stages, in hidden states. */
+static mtp_sums check_mtp(const orr_model *m,
+                          orr_llm_options opt,
+                          const char *text,
+                          uint64_t widths)
+{
+    opt.layout = layout_of(text);
+    opt.has_mtp = true;
+    orr_set *s = make(m, &opt);
+    const uint64_t sent = widths * m->hidden * 2 * opt.seq * opt.batch;
+    CHECK_EQ_U(sum_messages(s, ORR_NODE_COMM_SEND), 2 * sent); /* and gradients */
+    CHECK_EQ_U(sum_messages(s, ORR_NODE_COMM_RECV), 2 * sent);
+    const mtp_sums sums = {
+        .operations = sum_all_operations(s),
+        .grads = sum_collectives(s, "grads.reduce", ORR_COLL_ALL_REDUCE),
+        .tied = sum_collectives(s, "tied.reduce", ORR_COLL_ALL_REDUCE),
+    };
+    orr_set_close(s);
+    orr_stage_layout_close(opt.layout);
+    return sums;
+}
+
+/* Llama 3 8B with so many MTP layers. */
+static orr_model model_with_mtp(uint64_t layers)
+{
+    orr_model m = model_named("llama-3-8b");
+    m.mtp_layers = layers;
+    return m;
+}
+
+/* Behind them the hidden states of the last layer and of each of them travel. */
+TEST(test_llm__mtp_layers_may_be_in_a_stage_before_the_loss)
+{
+    orr_llm_options opt = {.dp = 2, .pp = 4, .batch = 8, .seq = 1024};
+    orr_model m = model_with_mtp(1);
+    const uint64_t embedding = UINT64_C(128256) * 4096;
+    orr_model_counts n;
+    orr_model_count(&m, &n);
+    const uint64_t all = n.total + orr_model_mtp_count(&m);
+    const mtp_sums last = check_mtp(&m, opt, "Et*10|t*11|t*11|mL", 3);
+    CHECK_EQ_U(last.grads, (all + embedding) * 2);
+    CHECK_EQ_U(last.tied, 2 * embedding * 2);
+    static const char *const before[] = {"Et*16|t*16|m|L", "Et*10|t*11|t*11m|L"};
+    for (size_t i = 0; i < 2; i++) {
+        const mtp_sums own = check_mtp(&m, opt, before[i], 4);
+        CHECK_EQ_U(own.operations, last.operations);
+        CHECK_EQ_U(own.grads, last.grads);
+        CHECK_EQ_U(own.tied, last.tied);
+    }
+    /* with the model's embedding: no copy */
+    const mtp_sums first = check_mtp(&m, opt, "Et*32m|||L", 6);
+    CHECK_EQ_U(first.grads, all * 2);
+    CHECK_EQ_U(first.tied, 0);
+    /* a tied head is a copy of the embedding, too; the stage of both needs one only */
+    m.is_tied = true;
+    const mtp_sums tied = check_mtp(&m, opt, "Et*16|t*16|m|L", 4);
+    CHECK_EQ_U(tied.grads, (all + embedding) * 2); /* one is no head any more, two are copies */
+    CHECK_EQ_U(tied.tied, 3 * embedding * 2);
+    const mtp_sums tied_last = check_mtp(&m, opt, "Et*16|t*16||mL", 3);
+    CHECK_EQ_U(tied_last.grads, all * 2);
+    CHECK_EQ_U(tied_last.tied, 2 * embedding * 2);
+    /* three of them, and a stage that passes everything on */
+    m = model_with_mtp(3);
+    check_mtp(&m, opt, "Et*32|mmm||L", 1 + 4 + 4);
+    /* two chunks a rank: stage 6 is on rank 2 */
+    m = model_with_mtp(1);
+    opt.pipeline = ORR_PIPELINE_INTERLEAVED;
+    opt.chunks = 2;
+    opt.batch = 16;
+    const mtp_sums chunks = check_mtp(&m, opt, "Et*5|(t*5|)*4,t*7|m|L", 8);
+    CHECK_EQ_U(chunks.tied, 2 * embedding * 2);
+    /* a v of eight stages: 7 and 0 are on rank 0, 6 on rank 1, and 3 and 4 on rank 3 */
+    opt.pipeline = ORR_PIPELINE_ZB_V;
+    const mtp_sums v = check_mtp(&m, opt, "Et*5|(t*5|)*4,t*7|m|L", 7);
+    CHECK_EQ_U(v.operations, chunks.operations);
+    CHECK_EQ_U(v.grads, chunks.grads);
+    CHECK_EQ_U(v.tied, 2 * embedding * 2);
+}
+
+TEST(test_llm__an_mtp_stage_does_all_of_its_operations)
+{
+    orr_llm_options opt = {.dp = 8, .ep = 8, .pp = 4, .seq = 1024, .has_mtp = true};
+    opt.layout = layout_of("Et*20|t*41|m|L");
+    check_operations("deepseek-v3", opt);
+    orr_stage_layout_close(opt.layout);
+    opt.layout = NULL;
+    check_operations("deepseek-v3", opt);
+}
+
+/* The layer of an MTP module is gathered as others are: zero 3 before each use, zero 1 once a step
+ * (megatron-core gathers ahead).  Embedding, its copy in the module's stage, and head are kept until
+ * the backward pass. */
+TEST(test_llm__weights_of_mtp_layers_are_gathered)
+{
+    const orr_model m = model_with_mtp(1);
+    const uint64_t h = 4096, layer = 2 * h * h + 2 * h * 1024 + 3 * h * 14336 + 2 * h;
+    orr_llm_options opt = {.pp = 4, .dp = 2, .batch = 16, .seq = 1024};
+    for (uint32_t zero = 1; zero <= 3; zero += 2) {
+        const uint64_t times = zero == 3 ? 8 : 1, vocab = 128256 * h;
+        opt.zero = zero;
+        opt.software = orr_software_find("megatron-core");
+        for (unsigned has_mtp = 0; has_mtp < 2; has_mtp++) {
+            opt.has_mtp = has_mtp;
+            opt.layout = layout_of(has_mtp ? "Et*31|t|m|L" : "Et*31|t||L");
+            orr_set *s = make(&m, &opt);
+            const uint64_t layers = (32 + has_mtp) * times * layer;
+            CHECK_EQ_U(sum_collectives(s, "weights.gather", ORR_COLL_ALL_GATHER),
+                       (layers + times * ((2 + has_mtp) * vocab + h)) * 2 / 2);
+            CHECK_EQ_U(sum_collectives(s, "weights.gather.again", ORR_COLL_ALL_GATHER),
+                       zero == 3 ? layers * 2 / 2 : 0);
+            orr_set_close(s);
+            orr_stage_layout_close(opt.layout);
+        }
+    }
+}
+
+/* A layer of Llama 3 8B: q and o, k and v of 1,024, three matrices of an FFN of 14,336, two norms.
+ * Recomputed layers keep their input; beside it an MTP layer keeps what both norms and the product
+ * read (1 + 1 + 2), and the loss what norm and head read, and the logits, for it and the model. */
+TEST(test_llm__memory_of_an_mtp_stage_by_hand)
+{
+    const orr_model m = model_with_mtp(1);
+    orr_llm_options opt = {.pp = 4,
+                           .dp = 2,
+                           .zero = 1,
+                           .batch = 16,
+                           .seq = 1024,
+                           .has_mtp = true,
+                           .recompute = ORR_RECOMPUTE_FULL};
+    const uint64_t h = 4096, ffn = 14336, vocab = 128256, row = UINT64_C(1024) * h * 2;
+    const uint64_t layer = 2 * h * h + 2 * h * 1024 + 3 * h * ffn + 2 * h;
+    const uint64_t parameters = layer + 2 * h * h + 3 * h + vocab * h;
+    orr_llm_memory plain, mtp, loss;
+    opt.layout = layout_of("Et*31|t|m|L");
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 1, &plain, &err), &err);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 2, &mtp, &err), &err);
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 3, &loss, &err), &err);
+    orr_stage_layout_close(opt.layout);
+    CHECK_EQ_U(plain.parameters, layer);
+    CHECK_EQ_U(mtp.parameters, parameters);
+    CHECK_EQ_U(mtp.weights, parameters * 2);
+    CHECK_EQ_U(mtp.optimizer, parameters * 12 / 2);
+    CHECK_EQ_U(plain.activations, 3 * row);
+    CHECK_EQ_U(mtp.activations, 2 * (1 + 4) * row);
+    CHECK_EQ_U(mtp.working, plain.working);
+    CHECK_EQ_U(loss.parameters, vocab * h + h);
+    CHECK_EQ_U(loss.activations, 2 * (2 * row + 1024 * vocab * 2));
+    /* in one stage the norm of the MTP layer reads what that of the head does */
+    opt.layout = layout_of("Et*30|t|t|mL");
+    CHECK_OK(orr_llm_memory_of(&m, &opt, 3, &loss, &err), &err);
+    orr_stage_layout_close(opt.layout);
+    CHECK_EQ_U(loss.parameters, parameters + vocab * h + h);
+    CHECK_EQ_U(loss.activations, (1 + 3) * row + 2 * (2 * row + 1024 * vocab * 2));
 }
 
 /* 61 layers over 16 stages, 2 in the first and 3 in the last: 56 over 14. */
@@ -990,6 +1289,13 @@ TEST(test_llm__what_does_not_go_together_is_refused)
     refuse("gpt2", (orr_llm_options){.pp = 2, .chunks = 3}, "the schedule 1f1b has one per rank");
     refuse("gpt2", (orr_llm_options){.dp = 1u << 31}, "more than 4194304 ranks");
     refuse("llama-3-8b", (orr_llm_options){.seq = UINT64_C(1) << 33}, "2^32 tokens");
+    refuse("gpt2", (orr_llm_options){.dtype = ORR_DTYPE_COUNT}, "unknown data type");
+    refuse("gpt2", (orr_llm_options){.dtype = ORR_DTYPE_FP8, .fp8_scaling = (orr_fp8_scaling)4},
+           "unknown way to keep or scale");
+    refuse("gpt2", (orr_llm_options){.recompute = (orr_recompute)5},
+           "unknown kind of recomputation");
+    refuse("gpt2", (orr_llm_options){.cp = 2, .context_form = (orr_context_form)4},
+           "unknown form of context parallelism");
 }
 
 TEST(test_llm__names_of_types_and_schedules)
@@ -1057,6 +1363,14 @@ TEST(test_llm__metadata_says_how_much_work_it_is)
     }
     CHECK_EQ_U(found, 3);
     orr_set_close(s);
+    /* a forward pass alone is a third of it */
+    const orr_llm_options forward = {.batch = 6, .dp = 2, .steps = 3, .forward_only = true};
+    s = make(&m, &forward);
+    it = orr_trace_attrs(orr_set_trace(s, 0));
+    for (orr_attr a; orr_attrs_next(&it, &a);)
+        if (ends_in(a.name, "model_flops"))
+            CHECK(a.value.d == (double)flops.training / 3 * 6 * 3);
+    orr_set_close(s);
 }
 
 /* Per token of a batch of one sequence of 4,096, DeepSeek-V3 with one MTP layer.  Attention of a
@@ -1096,10 +1410,14 @@ int main(void)
         RUN(test_llm__keys_and_values_go_round_or_to_all),
         RUN(test_llm__tokens_travel_to_their_experts),
         RUN(test_llm__zero_3_gathers_weights_before_each_use),
+        RUN(test_llm__fsdp_copies_and_reduces_layer_by_layer),
+        RUN(test_llm__new_weights_travel_in_pieces_of_a_megabyte_at_least),
+        RUN(test_llm__zero_3_keeps_the_gathered_head),
         RUN(test_llm__what_is_computed_again_stands_in_the_trace),
         RUN(test_llm__ranks_find_their_groups_and_neighbours),
         RUN(test_llm__a_stage_holds_as_many_micro_batches_as_its_schedule_says),
         RUN(test_llm__memory_by_hand),
+        RUN(test_llm__a_forward_pass_alone_keeps_nothing),
         RUN(test_llm__memory_is_that_of_the_formulas_of_megatron),
         RUN(test_llm__replicas_add_up_what_shards_have),
         RUN(test_llm__busy_experts_take_more_tokens),
@@ -1109,6 +1427,10 @@ int main(void)
         RUN(test_llm__ends_may_have_no_layer),
         RUN(test_llm__llama_3_405b_has_a_layer_fewer_at_each_end),
         RUN(test_llm__mtp_leaves_no_stage_empty),
+        RUN(test_llm__mtp_layers_may_be_in_a_stage_before_the_loss),
+        RUN(test_llm__an_mtp_stage_does_all_of_its_operations),
+        RUN(test_llm__memory_of_an_mtp_stage_by_hand),
+        RUN(test_llm__weights_of_mtp_layers_are_gathered),
         RUN(test_llm__a_layout_says_what_stages_have),
         RUN(test_llm__an_embedding_alone_keeps_nothing),
         RUN(test_llm__deepseek_v3_keeps_what_its_report_says),

@@ -32,6 +32,13 @@ static bool can_start(
     return *from > 0;
 }
 
+/* Beside the forward pass before it. */
+static bool can_follow(const played *p, const llm_job *g, uint32_t rank, const llm_task *t)
+{
+    uint64_t from;
+    return can_start(p, g->virtual_stages, llm_stage_of(g, rank, t->chunk), t, &from);
+}
+
 static uint64_t length(const llm_task *t)
 {
     return t->kind == LLM_BACKWARD && !t->is_cut ? 2 : 1;
@@ -52,7 +59,9 @@ static played *play(const llm_job *g)
                 const llm_task *t = &tasks[r][at[r]];
                 const uint32_t stage = llm_stage_of(g, r, t->chunk);
                 uint64_t from;
-                if (!can_start(p, g->virtual_stages, stage, t, &from))
+                if (!can_start(p, g->virtual_stages, stage, t, &from) ||
+                    (at[r] + 1 < count[r] && llm_is_pair(&g->opt, t) &&
+                     !can_follow(p, g, r, t + 1)))
                     break;
                 from = from > p->end[r] ? from : p->end[r];
                 p->begin[r] = at[r] ? p->begin[r] : from;
@@ -143,9 +152,35 @@ TEST(test_pipeline_order__v_turns_on_the_last_rank)
     CHECK_EQ_U(llm_stage_of(&loop, 0, 1), 4);
 }
 
+/* As many micro-batches as pipeline ranks, or fewer, leave nothing but warm-up. */
+TEST(test_pipeline_order__pairs_never_wait_for_each_other)
+{
+    static const orr_pipeline pipelines[] = {ORR_PIPELINE_1F1B, ORR_PIPELINE_INTERLEAVED,
+                                             ORR_PIPELINE_DUALPIPE_V};
+    for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++)
+        for (uint32_t pp = 2; pp <= 8; pp++)
+            for (uint64_t batches = 1; batches <= 4 * pp; batches++) {
+                llm_job g = job(pipelines[i], pp, batches);
+                const bool is_plain = pipelines[i] == ORR_PIPELINE_1F1B;
+                g.opt.overlaps_experts = true;
+                g.opt.chunks = is_plain ? 1 : 2;
+                g.virtual_stages = g.opt.chunks * pp;
+                if ((pipelines[i] == ORR_PIPELINE_INTERLEAVED && batches % pp) ||
+                    (pipelines[i] == ORR_PIPELINE_DUALPIPE_V && batches < 2 * pp))
+                    continue; /* refused */
+                played *p = play(&g);
+                if (!p->is_done)
+                    print_message("pipeline %zu, pp %u, %zu micro-batches\n", i, pp,
+                                  (size_t)batches);
+                CHECK(p->is_done);
+                orr_free(p);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        RUN(test_pipeline_order__pairs_never_wait_for_each_other),
         RUN(test_pipeline_order__zb_v_has_no_gap_and_holds_what_1f1b_holds),
         RUN(test_pipeline_order__dualpipe_v_ends),
         RUN(test_pipeline_order__dualpipe_ends),

@@ -99,6 +99,52 @@ static void test_plan_search__bound_holds_zb_v(void **state)
                1024);
 }
 
+/* Steps of fp32 products, which are long. */
+static void check_fp32(const char *machine, uint64_t layers, uint64_t seq, const char *const *fixed)
+{
+    const orr_model_sizes sizes = {.layers = layers};
+    orr_error err;
+    orr_model model;
+    orr_plan_search *s;
+    orr_plan_options o = {.size = sizeof o,
+                          .model = &model,
+                          .machine = machine,
+                          .batch = 32,
+                          .seq = seq,
+                          .no_prune = true,
+                          .base = {.dtype = ORR_DTYPE_FP32}};
+    assert_int_equal(orr_model_load("llama-3-8b", &model, &err), ORR_OK);
+    assert_int_equal(orr_model_resize(&model, &sizes, &err), ORR_OK);
+    for (; *fixed; fixed++)
+        assert_int_equal(orr_plan_fix(&o, *fixed, &err), ORR_OK);
+    assert_int_equal(orr_plan_search_create(&o, &s, &err), ORR_OK);
+    assert_int_equal(orr_plan_search_run(s, &err), ORR_OK);
+    assert_true(orr_plan_count(s) > 0);
+    for (size_t i = 0; i < orr_plan_count(s); i++)
+        assert_true(orr_plan_at(s, i)->bound_s <= orr_plan_at(s, i)->step_s);
+    orr_plan_search_destroy(s);
+}
+
+/* Gradients of weights that a backward pass left run in the gaps of the next one, not after it:
+ * without sequence parallelism its all-reduces leave gaps. */
+static void test_plan_search__bound_holds_in_gaps(void **state)
+{
+    (void)state;
+    check_fp32("h800-deepseek:2", 6, 2048,
+               (const char *const[]){"tp=2", "cp=1", "pp=2", "zero=1", "micro-batch=2",
+                                     "pipeline=zb-v", "recompute=none", "sequence-parallel=off",
+                                     NULL});
+}
+
+/* The embedding's gradients come with a backward pass, before those of other weights. */
+static void test_plan_search__bound_holds_at_the_end(void **state)
+{
+    (void)state;
+    check_fp32("dgx-h100:1", 7, 512,
+               (const char *const[]){"tp=1", "cp=1", "pp=2", "zero=0", "micro-batch=1",
+                                     "recompute=full", NULL});
+}
+
 /* Six layers on eight stages: the first has the embedding alone, the last the loss. */
 static void test_plan_search__bound_holds_bare_ends(void **state)
 {
@@ -246,15 +292,18 @@ static void test_plan_search__memory_most(void **state)
     orr_error err;
     orr_model m;
     assert_int_equal(orr_model_load("llama-3-8b", &m, &err), ORR_OK);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
+        const bool is_pair = i == 4, is_forward = i == 5;
         orr_llm_options o = {.tp = 2,
                              .pp = 4,
                              .dp = 4,
                              .batch = 64,
                              .seq = 4096,
-                             .pipeline = (orr_pipeline)i,
+                             .pipeline = (orr_pipeline)(i % 4),
                              .chunks = i == ORR_PIPELINE_INTERLEAVED ? 4 : 1,
-                             .recompute = (orr_recompute)i};
+                             .overlaps_experts = is_pair,
+                             .forward_only = is_forward,
+                             .recompute = (orr_recompute)(i % 4)};
         orr_llm_memory most[ORR_LLM_ZEROS], own;
         assert_int_equal(orr_llm_memory_most(&m, &o, most, &err), ORR_OK);
         for (uint32_t zero = 0; zero < ORR_LLM_ZEROS; zero++) {
@@ -315,6 +364,8 @@ int main(void)
         cmocka_unit_test(test_plan_search__bound_holds_recomputed),
         cmocka_unit_test(test_plan_search__bound_holds_zero_bubble),
         cmocka_unit_test(test_plan_search__bound_holds_zb_v),
+        cmocka_unit_test(test_plan_search__bound_holds_in_gaps),
+        cmocka_unit_test(test_plan_search__bound_holds_at_the_end),
         cmocka_unit_test(test_plan_search__bound_holds_bare_ends),
         cmocka_unit_test(test_plan_search__bound_holds_experts),
         cmocka_unit_test(test_plan_search__bound_holds_torus),

@@ -60,8 +60,8 @@ ORR_API orr_code orr_pipeline_order_parse(orr_span text,
                                           orr_error *err) ORR_MUST_CHECK;
 ORR_API void orr_pipeline_order_close(orr_pipeline_order *o); /* NULL is fine */
 
-/* Which layers each stage has, in Megatron-Core's notation: "Ettt|(tt|)*29,mL"
- * (--pipeline-model-parallel-layout). */
+/* Which layers each stage has, in Megatron-Core's notation: "Ettt|(tt|)*29,m|L"
+ * (--pipeline-model-parallel-layout).  Without one MTP layers are in the last stage. */
 typedef struct orr_stage_layout orr_stage_layout;
 ORR_API orr_code orr_stage_layout_parse(const char *text,
                                         orr_stage_layout **out,
@@ -153,7 +153,7 @@ typedef struct orr_llm_options {
     uint32_t expert_load;
     /* ZeRO: shard over this many of the dp * cp ranks, replicate over the rest (HSDP); 0: all. */
     uint32_t shard;
-    bool has_mtp;                       /* include the MTP layers, after the last stage */
+    bool has_mtp;                       /* include the MTP layers: see layout */
     uint64_t first_layers, last_layers; /* of the first and the last stage; 0: even */
     bool bare_first, bare_last; /* these have no layers: the embedding, or the loss, alone */
     orr_stage_layout *layout;   /* of all stages instead; must live as long; or NULL */
@@ -192,6 +192,39 @@ typedef struct orr_llm_options {
     uint32_t steps;               /* 0: 1 */
     uint64_t device_bytes;        /* memory of a device, to decide whether it fits; 0: 80 GB */
 } orr_llm_options;
+
+/* ---- options by name ----
+ *
+ * What a search of plans does not decide, under the names of `orrery stage`, which `orrery plan`
+ * takes as well: dtype, fp8-kept, dispatch, offload-layers, ... */
+typedef enum orr_llm_option_kind {
+    ORR_LLM_FLAG,
+    ORR_LLM_COUNT, /* 1 to most */
+    ORR_LLM_BYTES, /* "40MB" */
+    ORR_LLM_WORD,  /* one of words */
+    ORR_LLM_LIST,  /* some of words, with commas between */
+    ORR_LLM_NAME   /* of a software */
+} orr_llm_option_kind;
+typedef struct orr_llm_option {
+    const char *name; /* "fp8-scaling" */
+    orr_llm_option_kind kind;
+    uint64_t most;
+    const char *words; /* "current|delayed|block"; NULL: none */
+} orr_llm_option;
+ORR_API const orr_llm_option *orr_llm_option_at(size_t i); /* NULL past the last */
+/* name: also with dashes in front of it, or _ instead of -; messages use it as it is given.  text
+ * of a flag: not read. */
+ORR_API orr_code orr_llm_option_set(orr_llm_options *opt,
+                                    const char *name,
+                                    const char *text,
+                                    orr_error *err) ORR_MUST_CHECK;
+/* Its value as orr_llm_option_set takes it; false: it is the default, or there is no such option.
+ * Of a flag the text is empty. */
+enum { ORR_LLM_OPTION_ROOM = 96 };
+ORR_API bool orr_llm_option_text(const orr_llm_options *opt,
+                                 const char *name,
+                                 char *out,
+                                 size_t size);
 
 /* Fill in defaults and refuse the impossible: pp > layers + 2, heads not divisible by tp, an
  * indivisible batch, ...  The functions below do this themselves. */

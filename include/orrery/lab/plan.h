@@ -71,7 +71,8 @@ typedef struct orr_plan_options {
     uint32_t devices;       /* devices used; 0: all of the machine */
     uint64_t batch;         /* sequences per step; 0: one per device */
     uint64_t seq;           /* tokens per sequence; 0: the model's maximum */
-    /* What is not searched: dtype, software, grads_fp32, overlaps_tensor, ... */
+    /* What is not searched: dtype, software and all else that orr_llm_option_at lists.
+     * recompute_parts is one more way to recompute; recompute_layers applies where it is full. */
     orr_llm_options base;
     bool is_fixed[ORR_PLAN_AXES];
     uint64_t fixed[ORR_PLAN_AXES];
@@ -205,8 +206,9 @@ ORR_API orr_code orr_plan_check_all(orr_plan_search *s,
                                     size_t count,
                                     orr_error *err) ORR_MUST_CHECK;
 
-/* Options of `orrery stage` that make its traces, without the model: "--tp 8 --pp 4 ..."; returns
- * the length, as snprintf counts. */
+/* Options of `orrery stage` that make its traces, without the model and --machine: "--tp 8 --pp 4
+ * ..."; returns the length, as snprintf counts. */
+enum { ORR_PLAN_COMMAND_ROOM = 2048 };
 ORR_API size_t orr_plan_command(const orr_plan *p, char *out, size_t size);
 /* "tp 8, pp 4, dp 32, zero 1, ...": what differs from a plain plan. */
 ORR_API size_t orr_plan_words(const orr_plan *p, char *out, size_t size);

@@ -68,7 +68,10 @@ typedef struct orr_software {
     bool grads_fp32;      /* gradients are accumulated and reduced in 32 bits */
     bool grads_fp32_of_bf16; /* the same, where weights are bf16 */
     bool casts_grads;        /* to 32 bits in a separate pass, before they are accumulated */
-    bool frees_grads;        /* gradients are allocated from their backward pass to the update */
+    /* FSDP: with zero 2 and 3 a layer's gradients are copied, and reduced on their own. */
+    bool copies_grads;
+    bool copies_weights; /* FSDP2: gathered weights are copied to where they are read */
+    bool frees_grads;    /* gradients are allocated from their backward pass to the update */
     /* ---- the host ---- */
     double host;     /* relative to eager PyTorch's time to issue a kernel; 0: CUDA graphs */
     double block_us; /* plus, per pass of a layer */
@@ -76,6 +79,10 @@ typedef struct orr_software {
     /* plus, per layer whose keys and values go to a cache, beside the copies */
     double cache_us;
     double collective_us; /* to issue a collective or a message */
+    double tensor_us;     /* one of tensor parallelism, if above that (DTensor) */
+    /* plus, per layer whose weights are gathered for its forward pass, for its backward pass, and
+     * whose gradients are reduced with zero 2 and 3 */
+    double gather_us, again_us, reduce_us;
     double experts_us; /* plus, per product over all experts of a device, with its share of the rest
                         * of the layer: router, exchanges, attention; and per expert: */
     double expert_us;  /* in 16 bits; doubled if the input is cast first */

@@ -32,7 +32,7 @@ typedef enum llm_axis {
     LLM_AXIS_DATA, /* dp and cp together: gradients are summed over it; HSDP: of one replica */
     LLM_AXIS_EP,
     LLM_AXIS_EXPERT_DATA, /* ranks with the same experts */
-    LLM_AXIS_TIED,        /* first and last stage, which share the embedding */
+    LLM_AXIS_TIED,        /* stages with copies of the embedding: first, MTP, tied head */
     LLM_AXIS_WORLD,
     LLM_AXIS_REPLICA, /* HSDP: ranks with the same shard */
     LLM_AXIS_STAGE,   /* all ranks of a pipeline rank, if they agree on fp8 scales */
@@ -54,11 +54,14 @@ typedef struct llm_layout {
     uint64_t first[LLM_AXES];  /* number of the axis's first group; 0: it has none */
     uint32_t ranks;
     uint32_t first_rank; /* of the set, if several layouts form one */
+    uint32_t tied[3];    /* pipeline ranks with copies of the embedding, ascending */
     bool is_dual;        /* the rank opposite in the pipeline has copies of the same weights */
     bool spans_tensor;   /* experts are spread over tensor-parallel ranks too */
 } llm_layout;
 
 void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied);
+/* Has the pipeline rank a copy of the embedding whose gradients are summed with those of others? */
+bool llm_has_tied(const llm_layout *l, uint32_t pipeline_rank);
 /* rank = ((pipeline * dp + data) * cp + context) * tp + tensor */
 void llm_layout_values(const llm_layout *l, uint32_t rank, int64_t values[LLM_SLOTS]);
 /* Groups of tensor, context and expert parallelism only, numbered from first_group; returns the
@@ -119,6 +122,10 @@ orr_code llm_check_stages(const orr_model *m, const orr_llm_options *o, orr_erro
 const char *llm_layout_text(const orr_stage_layout *l); /* without spaces */
 uint64_t llm_layout_stages(const orr_stage_layout *l);
 orr_code llm_check_offload(const orr_model *m, const orr_llm_options *o, orr_error *err);
+/* The virtual stage of MTP layers, if they are trained, and its pipeline rank; 0 if that has the
+ * model's embedding, too. */
+uint32_t llm_mtp_stage(const orr_llm_options *o);
+uint32_t llm_mtp_rank(const orr_llm_options *o);
 /* Layers [first, end) of a virtual stage; the first stages have one more if it is uneven. */
 void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_t *end);
 
@@ -127,7 +134,7 @@ void llm_stage_layers(const llm_job *g, uint32_t stage, uint64_t *first, uint64_
 /* Communication of different streams may overlap, that of one stream is in order. */
 typedef enum llm_stream {
     LLM_ON_COMPUTE = 0,
-    LLM_ON_TP,
+    LLM_ON_TP = ORR__STREAM_TENSOR,
     LLM_ON_DATA,
     LLM_ON_NEXT,
     LLM_ON_PREVIOUS,
@@ -244,6 +251,7 @@ typedef enum llm_loss_part {
 } llm_loss_part;
 
 /* A memory pass, unless something was launched already. */
+void llm_launch_move(llm_pen *p, uint64_t read, uint64_t write); /* bytes */
 void llm_launch_elementwise(llm_pen *p, uint64_t numbers, uint64_t moved);
 /* pairs: of a query and a key it sees, in one head of one sequence. */
 void llm_launch_attention(llm_pen *p, uint64_t pairs, bool is_backward, bool is_whole);
@@ -274,7 +282,8 @@ typedef enum llm_task_kind {
 
 typedef struct llm_task {
     llm_task_kind kind;
-    bool is_cut; /* a backward pass of the inputs only */
+    bool is_cut;  /* a backward pass of the inputs only */
+    bool is_warm; /* a forward pass of the warm-up: no backward pass goes beside it */
     uint32_t chunk;
     uint64_t micro_batch;
     uint32_t column; /* where an own order says it */
@@ -301,8 +310,12 @@ bool llm_is_dual(const orr_llm_options *o);
 /* The first and the last stage are on one rank. */
 bool llm_ends_meet(const orr_llm_options *o);
 uint32_t llm_stage_of(const llm_job *g, uint32_t pipeline_rank, uint32_t chunk);
+uint32_t llm_rank_of(const orr_llm_options *o, uint32_t stage); /* the other way round */
 orr_code llm_check_order(const orr_llm_options *opt, uint64_t micro_batches, orr_error *err);
 
+/* Is task t, which another follows, a forward pass that goes beside that one?  Both wait for what
+ * each needs. */
+bool llm_is_pair(const orr_llm_options *o, const llm_task *t);
 /* NULL: out of memory.  The caller frees it. */
 llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count);
 
@@ -352,6 +365,8 @@ void llm_narrow_parameters(const llm_job *g, uint64_t layer, uint64_t *dense, ui
 /* The layer that MTP layers resemble, and their parameters on one rank. */
 void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
 void llm_mtp_narrow_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert);
+/* The embedding that MTP layers have on a rank without the model's own; 0: theirs is there. */
+uint64_t llm_mtp_embedding(const llm_job *g);
 
 /* Elements per token in a rank's cache of one layer. */
 uint64_t kv_kept(const llm_job *g);

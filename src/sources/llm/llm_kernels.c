@@ -143,6 +143,12 @@ static void pass_over(llm_pen *p, uint64_t read, uint64_t write, bool is_strided
                                .is_strided = is_strided});
 }
 
+/* Bytes copied as they are, or to another type. */
+void llm_launch_move(llm_pen *p, uint64_t read, uint64_t write)
+{
+    pass_over(p, read, write, false);
+}
+
 /* Operands lie in other orders: an index of so many dimensions for each number. */
 static void pass_along(llm_pen *p, uint64_t read, uint64_t write, uint64_t dims)
 {

@@ -10,7 +10,9 @@
  * Software that frees gradients (software.h) has them from their backward pass to the update: then
  * either all activations are live and no gradients, or the reverse.  Measured on an H200 for 26
  * models, phase by phase (truth/tables/h200_memory.csv): what a forward pass keeps is within 1 %.
- */
+ *
+ * A forward pass alone keeps nothing: it holds weights and what later steps of the current layer
+ * still read. */
 #include "llm_impl.h"
 #include "llm_tape.h"
 #include "model_impl.h"
@@ -219,6 +221,29 @@ static uint64_t layer_bytes(const llm_job *g, uint64_t layer)
     return full_layer_bytes(g, layer);
 }
 
+/* The forward pass alone: each result until its last reader is done, at the worst step. */
+static uint64_t passing_bytes(const llm_job *g, uint64_t layer)
+{
+    llm_steps s;
+    int last_reader[LLM_STEPS_MOST] = {0};
+    uint64_t most = 0;
+    llm_describe_layer(g, layer, &s);
+    for (int i = 1; i < s.count; i++) {
+        last_reader[i] = i;
+        last_reader[s.list[i].from] = i;
+        if (s.list[i].also >= 0)
+            last_reader[s.list[i].also] = i;
+    }
+    for (int i = 0; i < s.count; i++) {
+        uint64_t live = s.list[i].kind == LLM_STEP_ATTENTION ? score_bytes(g) : 0;
+        for (int k = 0; k <= i; k++)
+            if (last_reader[k] >= i)
+                live += padded_numbers(g, &s.list[k], result_numbers(g, &s.list[k])) * g->act;
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
 uint64_t llm_offloaded_bytes(const llm_job *g, uint32_t stage, uint64_t layer)
 {
     uint64_t first, end;
@@ -242,6 +267,7 @@ typedef struct share {
     uint64_t dense, expert;               /* parameters */
     uint64_t narrow_dense, narrow_expert; /* of those, what products read in 8 bits */
     uint64_t largest;                     /* bytes of the largest layer's weights */
+    uint64_t head;                        /* the same of the head, kept until its backward pass */
     uint64_t working; /* of the largest layer, while it is recomputed; of the logits */
     uint64_t again;   /* of the layer alone */
     uint64_t copied;  /* two of the largest that go to the host, or come back */
@@ -261,7 +287,9 @@ static void measure_layer(const llm_job *g, uint64_t layer, layer_share *x)
     if (is_new) {
         llm_layer_parameters(g, layer, &x->dense, &x->expert);
         llm_narrow_parameters(g, layer, &x->narrow_dense, &x->narrow_expert);
-        x->full = g->opt.recompute >= ORR_RECOMPUTE_FULL ? full_layer_bytes(g, layer) : 0;
+        x->full = g->opt.forward_only                      ? passing_bytes(g, layer)
+                  : g->opt.recompute >= ORR_RECOMPUTE_FULL ? full_layer_bytes(g, layer)
+                                                           : 0;
     }
     if (is_new || llm_is_recomputed(g, layer) != llm_is_recomputed(g, x->layer))
         x->kept = layer_bytes(g, layer);
@@ -286,11 +314,33 @@ static uint64_t weight_bytes(const llm_job *g, uint64_t parameters, uint64_t nar
     return parameters * g->weight + (g->weights == ORR_WEIGHTS_BOTH && zero < 3 ? copies : 0);
 }
 
+/* MTP layers without their heads.  Kept beside the layer: the embedding, which a norm reads, and
+ * what the product that joins them does, twice as wide.  The other norm's input is the head's,
+ * unless that is in another stage. */
+static void measure_mtp(share *s, uint32_t stage, layer_share *x, uint64_t *bytes)
+{
+    const llm_job *g = s->g;
+    const bool has_heads = stage + 1 == g->virtual_stages;
+    uint64_t dense, expert;
+    llm_mtp_parameters(g, &dense, &expert);
+    s->dense += dense + llm_mtp_embedding(g);
+    s->expert += expert;
+    llm_mtp_narrow_parameters(g, &dense, &expert);
+    s->narrow_dense += dense;
+    s->narrow_expert += expert;
+    measure_layer(g, model_mtp_layer(g->m), x);
+    s->again = max_u64(s->again, x->full);
+    s->largest = max_u64(
+        s->largest, weight_bytes(g, x->dense + x->expert, x->narrow_dense + x->narrow_expert, 3));
+    *bytes +=
+        g->m->mtp_layers * (x->kept + (has_heads ? 3 : 4) * g->thin_tokens * g->m->hidden * g->act);
+}
+
 static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
 {
     const llm_job *g = s->g;
     const uint32_t stage = llm_stage_of(g, s->rank, chunk);
-    uint64_t first, end, dense, expert, bytes = 0;
+    uint64_t first, end, bytes = 0;
     llm_stage_layers(g, stage, &first, &end);
     for (uint64_t layer = first; layer < end; layer++) {
         measure_layer(g, layer, x);
@@ -308,24 +358,20 @@ static void measure_chunk(share *s, uint32_t chunk, layer_share *x)
         }
         s->again = max_u64(s->again, x->full);
     }
+    if (g->opt.has_mtp && stage == llm_mtp_stage(&g->opt))
+        measure_mtp(s, stage, x, &bytes);
     s->working = max_u64(s->working, s->again);
     if (stage == 0)
         s->dense += llm_embedding_parameters(g);
     if (stage + 1 == g->virtual_stages) {
         s->dense += llm_head_parameters(g);
-        bytes += head_bytes(g);
-        llm_mtp_parameters(g, &dense, &expert);
-        s->dense += dense;
-        s->expert += expert;
-        llm_mtp_narrow_parameters(g, &dense, &expert);
-        s->narrow_dense += dense;
-        s->narrow_expert += expert;
-        if (g->opt.has_mtp)
-            bytes += g->m->mtp_layers * (layer_bytes(g, model_mtp_layer(g->m)) + head_bytes(g) +
-                                         3 * g->thin_tokens * g->m->hidden * g->act);
-        s->working = max_u64(s->working, g->tokens * llm_vocab_share(g) * 4);
+        s->head = g->weight * (llm_head_parameters(g) +
+                               (g->m->is_tied && stage == 0 ? llm_embedding_parameters(g) : 0));
+        bytes += head_bytes(g) * (g->opt.has_mtp ? 1 + g->m->mtp_layers : 1);
+        s->working = max_u64(s->working, g->tokens * llm_vocab_share(g) * 4 +
+                                             (g->opt.forward_only ? head_bytes(g) : 0));
     }
-    s->chunk_bytes[chunk] = bytes;
+    s->chunk_bytes[chunk] = g->opt.forward_only ? 0 : bytes;
 }
 
 static uint64_t narrow_of(const llm_job *g, uint64_t layer, bool is_expert)
@@ -486,17 +532,19 @@ static bool shards_grads(const llm_job *g, uint32_t zero)
 static void fill_memory(const share *s, const most *peak, uint32_t zero, orr_llm_memory *out)
 {
     const llm_job *g = s->g;
+    const bool is_trained = !g->opt.forward_only;
     const uint64_t master = g->opt.dtype == ORR_DTYPE_FP32 || g->is_pure ? 0 : 4;
     const uint64_t moments = 2 * (g->is_pure ? g->weight : g->opt.moments_bf16 ? 2 : 4);
+    const uint64_t state = is_trained ? moments + master : 0, grad = is_trained ? g->grad : 0;
     *out = (orr_llm_memory){.parameters = s->dense + s->expert,
                             .weights = weights_of(s, zero),
-                            .grads = of_parameters(s, g->grad, shards_grads(g, zero)),
-                            .optimizer = of_parameters(s, moments + master, zero >= 1),
+                            .grads = of_parameters(s, grad, shards_grads(g, zero)),
+                            .optimizer = of_parameters(s, state, zero >= 1),
                             .activations = peak->bytes,
                             .working = s->working + s->copied,
                             .micro_batches_kept = peak->kept};
     if (zero >= 3 && g->layout.degree[LLM_AXIS_DATA] > 1)
-        out->weights += s->largest * (g->opt.prefetch + 1);
+        out->weights += s->largest * (g->opt.prefetch + 1) + s->head;
     out->peak = out->weights + out->optimizer + workspace_bytes(g) + busiest(s, out);
     out->fits = out->peak <= g->opt.device_bytes;
 }
@@ -529,11 +577,12 @@ static void shorten(llm_job *g)
 }
 
 /* For schedules that need no walk: 1F1B keeps as many micro-batches as there are later stages, plus
- * its own; GPipe all. */
+ * its own, and one more where passes are paired; GPipe all. */
 static bool find_plain_most(const share *s, most *out)
 {
     const llm_job *g = s->g;
-    const uint64_t ahead = g->opt.pp - s->rank, all = g->micro_batches;
+    const uint64_t ahead = g->opt.pp - s->rank + (g->opt.overlaps_experts ? 1 : 0);
+    const uint64_t all = g->micro_batches;
     if (g->opt.pipeline != ORR_PIPELINE_1F1B && g->opt.pipeline != ORR_PIPELINE_GPIPE)
         return false;
     out->kept = g->opt.pipeline == ORR_PIPELINE_GPIPE || all < ahead ? all : ahead;

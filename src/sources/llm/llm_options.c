@@ -40,7 +40,7 @@ static uint32_t blocks_of(const llm_layout *l)
 /* How many groups an axis has. */
 static uint64_t group_count(const llm_layout *l, llm_axis axis)
 {
-    if (axis == LLM_AXIS_TIED) /* the ranks of stages between the ends are in none */
+    if (axis == LLM_AXIS_TIED) /* the ranks of stages without an embedding are in none */
         return l->ranks / l->pp;
     return l->ranks / l->degree[axis];
 }
@@ -55,6 +55,30 @@ static uint64_t number_groups(llm_layout *l, uint64_t next)
         next += group_count(l, (llm_axis)axis);
     }
     return next;
+}
+
+/* As Megatron-Core's embedding group (get_embedding_ranks): the first stage, that
+ * of a tied head, and that of MTP layers, which look up further tokens. */
+static uint32_t find_tied(llm_layout *l, const orr_llm_options *opt, bool is_tied)
+{
+    const uint32_t mtp = llm_mtp_rank(opt);
+    const uint32_t head = is_tied && !llm_ends_meet(opt) ? opt->pp - 1 : 0;
+    uint32_t n = 1; /* rank 0 */
+    if (mtp && mtp < head)
+        l->tied[n++] = mtp;
+    if (head)
+        l->tied[n++] = head;
+    if (mtp > head)
+        l->tied[n++] = mtp;
+    return n;
+}
+
+bool llm_has_tied(const llm_layout *l, uint32_t pipeline_rank)
+{
+    bool has = false;
+    for (uint32_t i = 0; i < l->degree[LLM_AXIS_TIED]; i++)
+        has = has || l->tied[i] == pipeline_rank;
+    return has && l->degree[LLM_AXIS_TIED] > 1;
 }
 
 void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
@@ -75,7 +99,7 @@ void llm_layout_init(llm_layout *l, const orr_llm_options *opt, bool is_tied)
         l->degree[LLM_AXIS_DATA] *= 2;
         l->degree[LLM_AXIS_EXPERT_DATA] *= l->ep > 1 ? 2 : 1;
     }
-    l->degree[LLM_AXIS_TIED] = is_tied && !llm_ends_meet(opt) ? 2 : 1;
+    l->degree[LLM_AXIS_TIED] = find_tied(l, opt, is_tied);
     l->degree[LLM_AXIS_WORLD] = l->ranks;
     l->degree[LLM_AXIS_STAGE] = opt->dtype == ORR_DTYPE_FP8 && opt->fp8_scaling == ORR_FP8_DELAYED
                                     ? l->tp * blocks_of(l)
@@ -169,7 +193,7 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
             return pipeline * (l->tp * blocks_of(l)) + i * ep + group % ep;
         return rank_at(l, pipeline, i * ep + rest % ep, tensor);
     case LLM_AXIS_TIED:
-        return i == 0 ? group : group + l->ranks / l->pp * (l->pp - 1);
+        return group + l->ranks / l->pp * l->tied[i];
     case LLM_AXIS_STAGE:
         return group * (l->tp * blocks_of(l)) + i;
     default:
@@ -178,9 +202,10 @@ static uint32_t member(const llm_layout *l, llm_axis axis, uint32_t group, uint3
 }
 
 static const llm_axis axis_of_tape[ORR__TAPE_AXES] = {
-    [ORR__TAPE_TP] = LLM_AXIS_TP,       [ORR__TAPE_CP] = LLM_AXIS_CP,
-    [ORR__TAPE_DATA] = LLM_AXIS_DATA,   [ORR__TAPE_EP] = LLM_AXIS_EP,
-    [ORR__TAPE_WORLD] = LLM_AXIS_WORLD, [ORR__TAPE_EXPERT_DATA] = LLM_AXIS_EXPERT_DATA,
+    [ORR__TAPE_TP] = LLM_AXIS_TP,           [ORR__TAPE_CP] = LLM_AXIS_CP,
+    [ORR__TAPE_DATA] = LLM_AXIS_DATA,       [ORR__TAPE_EP] = LLM_AXIS_EP,
+    [ORR__TAPE_WORLD] = LLM_AXIS_WORLD,     [ORR__TAPE_EXPERT_DATA] = LLM_AXIS_EXPERT_DATA,
+    [ORR__TAPE_REPLICA] = LLM_AXIS_REPLICA,
 };
 
 uint32_t orr__llm_view_degree(const orr__llm_view *v, orr__tape_axis axis)
@@ -324,6 +349,19 @@ static void default_u64(uint64_t *v, uint64_t otherwise)
     *v = *v ? *v : otherwise;
 }
 
+/* FSDP reduces each layer on its own. */
+uint64_t orr__llm_bucket_bytes(const orr_llm_options *o)
+{
+    const bool is_fsdp = o->software && o->software->copies_grads && o->zero >= 2;
+    return o->bucket_bytes ? o->bucket_bytes : is_fsdp ? 1 : 40 * 1000 * 1000;
+}
+
+uint64_t orr__llm_piece_bytes(const orr_llm_options *o)
+{
+    const uint64_t least = 1000 * 1000;
+    return o->bucket_bytes > least ? o->bucket_bytes : least;
+}
+
 static void fill_in(const orr_model *m, orr_llm_options *o)
 {
     default_u32(&o->tp, 1);
@@ -339,7 +377,7 @@ static void fill_in(const orr_model *m, orr_llm_options *o)
     default_u32(&o->steps, 1);
     default_u32(&o->prefetch, 1);
     default_u64(&o->micro_batch, 1);
-    default_u64(&o->bucket_bytes, 40 * 1000 * 1000);
+    default_u64(&o->bucket_bytes, orr__llm_bucket_bytes(o));
     default_u64(&o->device_bytes, UINT64_C(80) * 1000 * 1000 * 1000);
     default_u64(&o->seq, m->max_positions ? m->max_positions : 4096);
     if (o->layout && o->pipeline == ORR_PIPELINE_INTERLEAVED)
@@ -514,11 +552,27 @@ static bool is_narrow(orr_dtype d)
 static void check_types(checker *c)
 {
     const orr_llm_options *o = c->o;
-    const bool has_options = o->fp8_kept || o->fp8_weights;
+    const bool has_options = o->fp8_kept > ORR_KEPT_NONE || o->fp8_weights > ORR_WEIGHTS_WIDE;
     if (c->code)
         return;
-    if (o->fp8_kept >= ORR_KEPTS || o->fp8_weights >= ORR_WEIGHTS)
-        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown way to keep 8-bit numbers");
+    if ((unsigned)o->dtype >= ORR_DTYPE_COUNT)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown data type");
+    else if ((unsigned)o->fp8_kept >= ORR_KEPTS || (unsigned)o->fp8_weights >= ORR_WEIGHTS ||
+             (unsigned)o->fp8_scaling > ORR_FP8_BLOCK)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown way to keep or scale 8-bit numbers");
+    else if ((unsigned)o->recompute > ORR_RECOMPUTE_PARTS)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown kind of recomputation");
+    else if ((unsigned)o->context_form > ORR_CONTEXT_BLOCKS)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "unknown form of context parallelism");
+    else if (o->fp8_scaling && o->dtype != ORR_DTYPE_FP8)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "fp8-scaling requires dtype fp8, not %s",
+                           orr_dtype_name(o->dtype));
+    else if (o->attends_fp8 && !is_narrow(o->dtype))
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
+                           "fp8-attention requires dtype fp8, mxfp8 or nvfp4, not %s",
+                           orr_dtype_name(o->dtype));
+    else if (o->recompute_layers && o->recompute != ORR_RECOMPUTE_FULL)
+        c->code = orr_fail(c->err, ORR_EUSAGE, NULL, "recompute-layers requires recompute full");
     else if (has_options && !is_narrow(o->dtype))
         c->code = orr_fail(c->err, ORR_EUSAGE, NULL,
                            "products are in %s: nothing of them can be kept in 8 bits",

@@ -5,10 +5,11 @@
 #include <string.h>
 
 static const orr__tape_axis axes[LLM_AXES] = {
-    [LLM_AXIS_TP] = ORR__TAPE_TP,       [LLM_AXIS_CP] = ORR__TAPE_CP,
-    [LLM_AXIS_DATA] = ORR__TAPE_DATA,   [LLM_AXIS_EP] = ORR__TAPE_EP,
-    [LLM_AXIS_TIED] = ORR__TAPE_WORLD,  [LLM_AXIS_EXPERT_DATA] = ORR__TAPE_EXPERT_DATA,
-    [LLM_AXIS_WORLD] = ORR__TAPE_WORLD, [LLM_AXIS_STAGE] = ORR__TAPE_WORLD,
+    [LLM_AXIS_TP] = ORR__TAPE_TP,           [LLM_AXIS_CP] = ORR__TAPE_CP,
+    [LLM_AXIS_DATA] = ORR__TAPE_DATA,       [LLM_AXIS_EP] = ORR__TAPE_EP,
+    [LLM_AXIS_TIED] = ORR__TAPE_WORLD,      [LLM_AXIS_EXPERT_DATA] = ORR__TAPE_EXPERT_DATA,
+    [LLM_AXIS_WORLD] = ORR__TAPE_WORLD,     [LLM_AXIS_STAGE] = ORR__TAPE_WORLD,
+    [LLM_AXIS_REPLICA] = ORR__TAPE_REPLICA,
 };
 
 static orr__tape_node *add(orr__tape *t, orr__tape_kind kind, llm_deps after)

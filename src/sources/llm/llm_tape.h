@@ -27,6 +27,7 @@ typedef enum orr__tape_axis {
     ORR__TAPE_DATA,
     ORR__TAPE_EP,
     ORR__TAPE_EXPERT_DATA,
+    ORR__TAPE_REPLICA,
     ORR__TAPE_WORLD,
     ORR__TAPE_AXES
 } orr__tape_axis;
@@ -76,6 +77,11 @@ typedef struct orr__layer_weights {
     uint64_t dense, expert;
 } orr__layer_weights;
 
+/* Gradients reduced together, in bytes at least: as given, or as the software does. */
+uint64_t orr__llm_bucket_bytes(const orr_llm_options *o);
+/* New weights gathered together after the update; not one by one where buckets are tiny. */
+uint64_t orr__llm_piece_bytes(const orr_llm_options *o);
+
 /* Stages and groups of a plan, without a trace.  The options must be complete (orr_llm_complete),
  * since nothing is checked here: views are made by the hundred thousand. */
 struct llm_job;
@@ -87,12 +93,16 @@ orr_code orr__llm_view_open(const orr_model *m,
                             orr__llm_view *out,
                             orr_error *err) ORR_MUST_CHECK;
 void orr__llm_view_close(orr__llm_view *v);
-void orr__llm_view_recompute(orr__llm_view *v,
-                             orr_recompute recompute); /* another way from now on */
+/* Another way from now on: that of these options. */
+void orr__llm_view_recompute(orr__llm_view *v, const orr_llm_options *as);
 void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end);
 orr__layer_weights orr__llm_view_weights(const orr__llm_view *v, uint64_t layer);
 orr__layer_weights orr__llm_view_ends(const orr__llm_view *v); /* embedding, head: both dense */
-uint64_t orr__llm_view_message(const orr__llm_view *v);        /* bytes between stages */
+orr__layer_weights orr__llm_view_mtp(const orr__llm_view *v);  /* of all MTP layers */
+/* Bytes of a layer's weights as they travel when they are gathered. */
+orr__layer_weights orr__llm_view_gathered(const orr__llm_view *v, uint64_t layer);
+bool orr__llm_view_is_recomputed(const orr__llm_view *v, uint64_t layer); /* in full */
+uint64_t orr__llm_view_message(const orr__llm_view *v);                   /* bytes between stages */
 uint32_t orr__llm_view_degree(const orr__llm_view *v, orr__tape_axis axis);
 uint32_t orr__llm_view_groups(const orr__llm_view *v, orr__tape_axis axis);
 void orr__llm_view_members(const orr__llm_view *v,
@@ -119,8 +129,8 @@ orr_code orr__llm_tape_part(const orr__llm_view *v,
 /* Norm and update of a pipeline rank and what data-parallel ranks exchange. */
 typedef struct orr__tape_sync {
     uint64_t dense, expert; /* parameters of the rank */
-    uint64_t dense_share;   /* that it updates */
-    uint64_t weight, grad;  /* bytes of one */
+    uint64_t dense_share;   /* bytes of its new weights that travel */
+    uint64_t grad;          /* bytes of one gradient */
     bool gathers_at_end;    /* new weights travel after the update */
     bool gathers_layers;    /* ZeRO 3 */
 } orr__tape_sync;

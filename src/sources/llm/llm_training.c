@@ -45,22 +45,65 @@ static uint64_t gathered_bytes(const llm_job *g, uint64_t parameters, uint64_t n
     return (parameters - narrow) * g->weight + llm_narrow_bytes(g, narrow);
 }
 
-/* Zero 3: gathers a layer's weights after `after`; the next computation waits for them. */
-static void llm_sync_weights(llm_sync *y, uint64_t layer, uint64_t after, uint64_t out[2])
+/* Gathers weights of so many bytes over an axis; 0: every rank has them all. */
+static uint64_t gather_weights(
+    llm_sync *y, const char *name, llm_axis axis, uint64_t bytes, uint64_t after)
 {
     const llm_job *g = y->p->g;
-    uint64_t dense, expert, narrow_dense, narrow_expert;
-    out[0] = out[1] = 0;
-    llm_layer_parameters(g, layer, &dense, &expert);
+    if (!bytes || g->layout.degree[axis] == 1)
+        return 0;
+    return llm_put_collect(y->p, name, ORR_COLL_ALL_GATHER, share(g, axis, bytes), axis,
+                           LLM_AFTER(after));
+}
+
+/* Bytes of a layer's weights on one rank as they are gathered. */
+static void layer_bytes(const llm_job *g, uint64_t layer, uint64_t *dense, uint64_t *expert)
+{
+    uint64_t narrow_dense, narrow_expert;
+    llm_layer_parameters(g, layer, dense, expert);
     llm_narrow_parameters(g, layer, &narrow_dense, &narrow_expert);
-    if (g->layout.degree[y->dense.axis] > 1)
-        out[0] = llm_put_collect(y->p, "weights.gather", ORR_COLL_ALL_GATHER,
-                                 share(g, y->dense.axis, gathered_bytes(g, dense, narrow_dense)),
-                                 y->dense.axis, LLM_AFTER(after));
-    if (expert && g->layout.degree[y->expert.axis] > 1)
-        out[1] = llm_put_collect(y->p, "experts.gather", ORR_COLL_ALL_GATHER,
-                                 share(g, y->expert.axis, gathered_bytes(g, expert, narrow_expert)),
-                                 y->expert.axis, LLM_AFTER(after));
+    *dense = gathered_bytes(g, *dense, narrow_dense);
+    *expert = gathered_bytes(g, *expert, narrow_expert);
+}
+
+/* Zero 3: gathers a layer's weights after `after`; the next computation waits for them. */
+static void llm_sync_weights(
+    llm_sync *y, uint64_t layer, bool is_backward, uint64_t after, uint64_t out[2])
+{
+    uint64_t dense, expert;
+    layer_bytes(y->p->g, layer, &dense, &expert);
+    out[0] = gather_weights(y, is_backward ? "weights.gather.again" : "weights.gather",
+                            y->dense.axis, dense, after);
+    out[1] = gather_weights(y, is_backward ? "experts.gather.again" : "experts.gather",
+                            y->expert.axis, expert, after);
+}
+
+/* FSDP2 copies gathered weights to where each parameter is read (split_with_sizes_copy).  Returns
+ * what the next computation waits for: the copy, or the gather itself. */
+static uint64_t unpack_weights(llm_pen *p, const char *name, uint64_t bytes, llm_deps gathered)
+{
+    if (!p->g->software->copies_weights || !gathered.ids[0])
+        return gathered.ids[0];
+    llm_launch_move(p, bytes, bytes);
+    return llm_put_compute(p, name, 1, 2 * bytes, gathered);
+}
+
+/* The next computation does, for a layer's weights. */
+static void wait_for_weights(llm_pen *p, uint64_t layer, const uint64_t gathered[2])
+{
+    uint64_t dense, expert;
+    layer_bytes(p->g, layer, &dense, &expert);
+    p->barrier[4] = unpack_weights(p, "weights.unpack", dense, LLM_AFTER(gathered[0]));
+    p->barrier[5] = unpack_weights(p, "experts.unpack", expert, LLM_AFTER(gathered[1]));
+}
+
+/* The embedding's weights, for the next computation. */
+static void gather_embedding(llm_sync *y, uint64_t parameters, uint64_t after)
+{
+    const uint64_t bytes = parameters * y->p->g->weight;
+    const uint64_t at = gather_weights(y, "embedding.weights.gather", y->dense.axis, bytes,
+                                       y->p->g->opt.zero < 3 ? y->updated : after);
+    y->p->barrier[4] = unpack_weights(y->p, "embedding.weights.unpack", bytes, LLM_AFTER(at));
 }
 
 /* ---- gradients ---- */
@@ -70,9 +113,20 @@ static void send_bucket(llm_sync *y, llm_bucket *b)
     const llm_job *g = y->p->g;
     if (b->bytes == 0)
         return;
+    llm_deps after = {b->after, b->count};
+    uint64_t packed;
+    /* FSDP copies gradients to where they are reduced, in the type of the reduction (_chunk_cat; in
+     * PyTorch's first FSDP the gradient of the flat parameter's views). */
+    if (g->software->copies_grads && g->opt.zero >= 2 && g->layout.degree[b->axis] > 1) {
+        const uint64_t read = b->bytes / g->grad * (g->micro_batches > 1 ? g->grad : g->weight);
+        llm_launch_move(y->p, read, b->bytes);
+        packed = llm_put_compute(y->p, b == &y->expert ? "experts.pack" : "grads.pack", 1,
+                                 read + b->bytes, after);
+        after = (llm_deps){&packed, 1};
+    }
     llm_put_collect(y->p, b == &y->expert ? "experts.reduce" : "grads.reduce",
                     g->opt.zero ? ORR_COLL_REDUCE_SCATTER : ORR_COLL_ALL_REDUCE, b->bytes, b->axis,
-                    (llm_deps){b->after, b->count});
+                    after);
     if (g->layout.degree[LLM_AXIS_REPLICA] > 1) /* behind it in the same stream */
         llm_put_collect(y->p, "grads.replicas", ORR_COLL_ALL_REDUCE, share(g, b->axis, b->bytes),
                         LLM_AXIS_REPLICA, LLM_AFTER(orr__build_last_on(&y->p->b, LLM_ON_DATA)));
@@ -150,7 +204,7 @@ static uint64_t gather_new_weights(
     if (g->layout.degree[axis] == 1)
         return 0;
     while (left) {
-        const uint64_t most = share(g, axis, g->opt.bucket_bytes);
+        const uint64_t most = share(g, axis, orr__llm_piece_bytes(&g->opt));
         const uint64_t part = left < most ? left : most;
         id = llm_put_collect(y->p, name, ORR_COLL_ALL_GATHER, part, axis, LLM_AFTER(after));
         left -= part;
@@ -159,7 +213,7 @@ static uint64_t gather_new_weights(
 }
 
 /* Ends a step; afterwards the next computation waits for the new weights. */
-static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameters)
+static void llm_sync_step(llm_sync *y, bool has_tied, uint64_t tied_parameters)
 {
     llm_pen *p = y->p;
     const llm_job *g = p->g;
@@ -176,7 +230,7 @@ static void llm_sync_step(llm_sync *y, bool is_tied_end, uint64_t tied_parameter
      * needed by another stage must not wait behind it. */
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_NEXT);
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_PREVIOUS);
-    if (is_tied_end)
+    if (has_tied)
         llm_put_collect(p, "tied.reduce", ORR_COLL_ALL_REDUCE, tied_parameters * g->grad,
                         LLM_AXIS_TIED, (llm_deps){ids, count});
     ids[count++] = orr__build_last_on(&p->b, LLM_ON_DATA);
@@ -281,7 +335,14 @@ static uint64_t llm_head_backward(llm_pen *p, int parts, uint64_t loss, llm_grad
 /* ---- further tokens ----
  *
  * DeepSeek-V3 (arXiv 2412.19437), section 2.2: what the last layer gave and the embedding of the
- * next token, both normed, are joined by a product; a layer and the model's own head follow. */
+ * next token, both normed, are joined by a product; a layer and the model's own head follow.
+ *
+ * In Megatron-Core (MultiTokenPredictionBlock) the layers may be in a stage before the loss.  That
+ * stage has an embedding of its own, whose gradients are summed with those of the first stage, and
+ * hands on what the model's last layer gave and what each of them did, one behind the other; the
+ * stage of the loss has the heads of all. */
+
+enum { MTP_LAYERS = 1, MTP_HEADS = 2 };
 
 static void mtp_prefix(llm_pen *p, uint64_t micro_batch, uint64_t i)
 {
@@ -294,34 +355,68 @@ static uint64_t mtp_tag(const llm_job *g, uint64_t micro_batch, uint64_t i)
     return (after_all + micro_batch * g->m->mtp_layers + i) * LLM_RING_TAGS;
 }
 
-static uint64_t mtp_forward(llm_pen *p, uint64_t micro_batch, uint64_t input)
+/* y: weights are gathered; or NULL. */
+static void gather_mtp(llm_sync *y, bool is_backward, uint64_t after, uint64_t out[2])
+{
+    out[0] = out[1] = 0;
+    if (y)
+        llm_sync_weights(y, model_mtp_layer(y->p->g->m), is_backward,
+                         y->p->g->opt.zero < 3 ? y->updated : after, out);
+}
+
+static uint64_t mtp_forward(
+    llm_pen *p, llm_sync *y, unsigned what, uint64_t micro_batch, uint64_t input)
 {
     llm_steps s;
+    uint64_t weights[2];
     uint64_t at = input;
     for (uint64_t i = 0; p->g->opt.has_mtp && i < p->g->m->mtp_layers; i++) {
         mtp_prefix(p, micro_batch, i);
-        llm_describe_join(p->g, &s);
-        at = llm_steps_forward(p, &s, "", 0, at);
-        at = llm_layer_forward(p, model_mtp_layer(p->g->m), mtp_tag(p->g, micro_batch, i), at);
-        at = llm_head_forward(p, at);
+        if (what & MTP_LAYERS) {
+            gather_mtp(y, false, at, weights);
+            if (y && i == 0)
+                gather_embedding(y, llm_mtp_embedding(p->g), at);
+            at = llm_embedding_after(p, LLM_AFTER(at));
+            llm_describe_join(p->g, &s);
+            at = llm_steps_forward(p, &s, "", 0, at);
+            wait_for_weights(p, model_mtp_layer(p->g->m), weights);
+            at = llm_layer_forward(p, model_mtp_layer(p->g->m), mtp_tag(p->g, micro_batch, i), at);
+        }
+        if (what & MTP_HEADS)
+            at = llm_head_forward(p, at);
     }
     return at;
 }
 
 /* The gradients of its weights are there at the same time, whatever the schedule. */
-static uint64_t mtp_backward(llm_pen *p, uint64_t micro_batch, uint64_t loss, llm_grads *grads)
+static uint64_t mtp_backward(llm_pen *p,
+                             llm_sync *y,
+                             unsigned what,
+                             uint64_t micro_batch,
+                             uint64_t output_grad,
+                             llm_grads *grads,
+                             llm_grads *lookup)
 {
     const int both = LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
     llm_steps s;
-    uint64_t at = loss;
+    uint64_t at = output_grad;
     for (uint64_t i = p->g->opt.has_mtp ? p->g->m->mtp_layers : 0; i-- > 0;) {
         llm_grads head = {0};
+        uint64_t weights[2];
         mtp_prefix(p, micro_batch, i);
-        at = llm_head_backward(p, both, at, &head);
+        if (what & MTP_LAYERS)
+            gather_mtp(y, true, at, weights);
+        if (what & MTP_HEADS)
+            at = llm_head_backward(p, both, at, &head);
+        if (!(what & MTP_LAYERS))
+            continue;
+        wait_for_weights(p, model_mtp_layer(p->g->m), weights);
         at = llm_layer_backward(p, model_mtp_layer(p->g->m), mtp_tag(p->g, micro_batch, i), both,
                                 at, grads);
         llm_describe_join(p->g, &s);
         at = llm_steps_backward(p, &s, 0, both, at, grads);
+        *lookup = (llm_grads){0};
+        llm_embedding_backward(p, at, lookup);
     }
     return at;
 }
@@ -336,22 +431,30 @@ void llm_mtp_parameters(const llm_job *g, uint64_t *dense, uint64_t *expert)
     *expert *= g->m->mtp_layers;
 }
 
+/* A tied head's matrix is the embedding. */
+uint64_t llm_mtp_embedding(const llm_job *g)
+{
+    const bool has_head = g->m->is_tied && llm_mtp_stage(&g->opt) + 1 == g->virtual_stages;
+    return llm_mtp_rank(&g->opt) && !has_head ? llm_embedding_parameters(g) : 0;
+}
+
 /* ---- parts on a tape ---- */
 
 static uint64_t write_part(llm_pen *p, orr__tape_part part, uint64_t layer, uint64_t input)
 {
     const bool is_cut = p->g->opt.pipeline == ORR_PIPELINE_ZERO_BUBBLE;
     const int parts = is_cut ? LLM_INPUT_GRADS : LLM_INPUT_GRADS | LLM_WEIGHT_GRADS;
-    llm_grads grads = {0};
+    llm_grads grads = {0}, further = {0}, lookup;
     switch (part) {
     case ORR__PART_EMBEDDING_FORWARD:
         return llm_embedding_after(p, LLM_AFTER(input));
     case ORR__PART_LAYER_FORWARD:
         return llm_layer_forward(p, layer, 0, input);
     case ORR__PART_HEAD_FORWARD:
-        return llm_head_forward(p, input);
+        return mtp_forward(p, NULL, MTP_LAYERS | MTP_HEADS, 0, llm_head_forward(p, input));
     case ORR__PART_HEAD_BACKWARD:
-        return llm_head_backward(p, parts, input, &grads);
+        input = mtp_backward(p, NULL, MTP_LAYERS | MTP_HEADS, 0, input, &grads, &lookup);
+        return llm_head_backward(p, parts, input, &further);
     case ORR__PART_LAYER_BACKWARD:
         return llm_layer_backward(p, layer, 0, parts, input, &grads);
     case ORR__PART_EMBEDDING_BACKWARD:
@@ -422,11 +525,28 @@ static bool is_last(const stage_writer *w, uint32_t chunk)
     return stage_of(w, chunk) + 1 == w->g->virtual_stages;
 }
 
+static bool has_mtp_layers(const stage_writer *w, uint32_t chunk)
+{
+    return w->g->opt.has_mtp && stage_of(w, chunk) == llm_mtp_stage(&w->g->opt);
+}
+
+static unsigned mtp_of(const stage_writer *w, uint32_t chunk)
+{
+    return (has_mtp_layers(w, chunk) ? MTP_LAYERS : 0) | (is_last(w, chunk) ? MTP_HEADS : 0);
+}
+
 /* ---- messages between stages ---- */
 
 static uint64_t message_bytes(const llm_job *g)
 {
     return g->thin_tokens * g->m->hidden * g->act;
+}
+
+/* To a stage, or its gradient back: behind MTP layers with what each of them gave. */
+static uint64_t message_to(const llm_job *g, uint32_t stage)
+{
+    const bool is_behind = g->opt.has_mtp && stage > llm_mtp_stage(&g->opt);
+    return message_bytes(g) * (is_behind ? 1 + g->m->mtp_layers : 1);
 }
 
 /* Stage, micro-batch and direction: unique among the messages of a pair. */
@@ -471,6 +591,7 @@ typedef struct walk {
     range layers;
     uint64_t asked; /* how many layers' weights have been */
     uint64_t (*gathered)[2];
+    uint64_t head;   /* the gather of the head's weights; 0: not asked for */
     llm_grads grads; /* of the last layer that a backward pass came to */
 } walk;
 
@@ -484,25 +605,46 @@ static uint64_t layer_at(const walk *k, uint64_t i)
     return k->task->kind == LLM_FORWARD ? k->layers.first + i : k->layers.end - 1 - i;
 }
 
+/* Does a pass gather the weights of its layers? */
+static bool gathers_weights(const stage_writer *w, const llm_task *t)
+{
+    const uint64_t first_batch = llm_is_dual(&w->g->opt) && t->chunk ? w->g->micro_batches / 2 : 0;
+    const bool is_first_pass = t->kind == LLM_FORWARD && t->micro_batch == first_batch;
+    return w->g->opt.zero >= 3 || (gathers_ahead(w->g) && is_first_pass);
+}
+
+/* Zero 3: the last stage gathers its head, and keeps it until the backward pass has used it; so do
+ * zero 1 and 2 in the first pass after an update. */
+static void ask_for_head(walk *k, uint64_t after)
+{
+    stage_writer *w = k->w;
+    if (k->head || !is_last(w, k->task->chunk) || !gathers_weights(w, k->task))
+        return;
+    name_end(w->p, k->task);
+    k->head = gather_weights(&w->sync, "head.weights.gather", w->sync.dense.axis,
+                             llm_head_parameters(w->g) * w->g->weight,
+                             w->g->opt.zero < 3 ? w->sync.updated : after);
+}
+
 /* Gathers the weights of layers up to i + prefetch, after `after`; the i-th waits for its own. */
 static void ask_for_weights(walk *k, uint64_t i, uint64_t after)
 {
     stage_writer *w = k->w;
     const uint64_t count = count_of(k);
-    const uint64_t first_batch =
-        llm_is_dual(&w->g->opt) && k->task->chunk ? w->g->micro_batches / 2 : 0;
-    const bool is_first_pass = k->task->kind == LLM_FORWARD && k->task->micro_batch == first_batch;
-    if (w->g->opt.zero < 3 && !(gathers_ahead(w->g) && is_first_pass))
+    if (!gathers_weights(w, k->task))
         return;
     /* Weights of the last update are gathered as soon as they are available. */
     const uint64_t from = w->g->opt.zero < 3 ? w->sync.updated : after;
     const uint64_t ahead = w->g->opt.zero < 3 ? count : i + w->g->opt.prefetch;
     for (; k->asked < count && k->asked <= ahead; k->asked++) {
         name_layer(w->p, k->task, layer_at(k, k->asked));
-        llm_sync_weights(&w->sync, layer_at(k, k->asked), from, k->gathered[k->asked]);
+        llm_sync_weights(&w->sync, layer_at(k, k->asked), k->task->kind != LLM_FORWARD, from,
+                         k->gathered[k->asked]);
     }
-    w->p->barrier[4] = k->gathered[i][0];
-    w->p->barrier[5] = k->gathered[i][1];
+    if (k->task->kind == LLM_FORWARD && (w->g->opt.zero < 3 || i + w->g->opt.prefetch >= count))
+        ask_for_head(k, after);
+    name_layer(w->p, k->task, layer_at(k, i));
+    wait_for_weights(w->p, layer_at(k, i), k->gathered[i]);
 }
 
 static bool walk_open(walk *k)
@@ -725,23 +867,38 @@ static llm_peer peer_before(const stage_writer *w, uint32_t chunk)
 static uint64_t start_forward(stage_writer *w, const llm_task *t)
 {
     name_end(w->p, t);
-    if (is_first(w, t->chunk))
+    if (is_first(w, t->chunk)) {
+        if (gathers_weights(w, t))
+            gather_embedding(&w->sync, llm_embedding_parameters(w->g), w->p->barrier[0]);
         return llm_embedding_forward(w->p);
+    }
     if (is_turn(w, t->chunk, t->chunk - 1))
         return *end_of(w, w->forward_end, t->chunk - 1, t->micro_batch);
-    return llm_put_receive(w->p, "receive", message_bytes(w->g),
+    return llm_put_receive(w->p, "receive", message_to(w->g, stage_of(w, t->chunk)),
                            message_tag(w->g, stage_of(w, t->chunk), t->micro_batch, false),
                            peer_before(w, t->chunk), LLM_AFTER(0));
 }
 
-static void end_forward(stage_writer *w, const llm_task *t, uint64_t at)
+static void end_forward(walk *k, uint64_t at)
 {
+    stage_writer *w = k->w;
+    const llm_task *t = k->task;
     llm_pen *p = w->p;
+    if (is_last(w, t->chunk))
+        ask_for_head(k, at);
+    name_end(p, t);
+    if (k->head)
+        p->barrier[4] = unpack_weights(
+            p, "head.weights.unpack", llm_head_parameters(w->g) * w->g->weight, LLM_AFTER(k->head));
+    if (is_last(w, t->chunk))
+        at = llm_head_forward(p, at);
+    at = mtp_forward(p, gathers_weights(w, t) ? &w->sync : NULL, mtp_of(w, t->chunk),
+                     t->micro_batch, at);
     name_end(p, t);
     if (is_last(w, t->chunk))
-        at = w->loss[t->micro_batch] = mtp_forward(p, t->micro_batch, llm_head_forward(p, at));
+        w->loss[t->micro_batch] = at;
     else if (!is_turn(w, t->chunk, t->chunk + 1))
-        llm_put_send(p, "send", message_bytes(w->g),
+        llm_put_send(p, "send", message_to(w->g, stage_of(w, t->chunk) + 1),
                      message_tag(w->g, stage_of(w, t->chunk) + 1, t->micro_batch, false),
                      peer_behind(w, t->chunk), LLM_AFTER(at));
     *end_of(w, w->forward_end, t->chunk, t->micro_batch) = at;
@@ -753,29 +910,39 @@ static void run_forward(stage_writer *w, const llm_task *t)
     walk k = {.w = w, .task = t, .layers = layers_of(w, t->chunk)};
     if (!walk_open(&k))
         return;
-    end_forward(w, t, walk_forward(&k, start_forward(w, t)));
+    end_forward(&k, walk_forward(&k, start_forward(w, t)));
     orr_free(k.gathered);
+}
+
+/* The gradient of what a task gave: from the next stage, or of the loss. */
+static uint64_t output_grad_of(stage_writer *w, const llm_task *t)
+{
+    const uint32_t stage = stage_of(w, t->chunk);
+    if (is_last(w, t->chunk))
+        return w->loss[t->micro_batch];
+    if (is_turn(w, t->chunk, t->chunk + 1))
+        return *end_of(w, w->backward_end, t->chunk + 1, t->micro_batch);
+    return llm_put_receive(w->p, "receive.grad", message_to(w->g, stage + 1),
+                           message_tag(w->g, stage, t->micro_batch, true), peer_behind(w, t->chunk),
+                           LLM_AFTER(0));
 }
 
 static uint64_t start_backward(stage_writer *w, const llm_task *t, int parts)
 {
     llm_pen *p = w->p;
-    const uint32_t stage = stage_of(w, t->chunk);
-    llm_grads grads = {0};
-    if (!is_last(w, t->chunk) && is_turn(w, t->chunk, t->chunk + 1))
-        return *end_of(w, w->backward_end, t->chunk + 1, t->micro_batch);
-    if (!is_last(w, t->chunk))
-        return llm_put_receive(p, "receive.grad", message_bytes(w->g),
-                               message_tag(w->g, stage, t->micro_batch, true),
-                               peer_behind(w, t->chunk), LLM_AFTER(0));
-    llm_grads further = {0};
-    uint64_t at = mtp_backward(p, t->micro_batch, w->loss[t->micro_batch], &further);
-    if (w->g->opt.has_mtp && is_final(w, t, LLM_WEIGHT_GRADS)) {
+    llm_grads grads = {0}, further = {0}, lookup = {0};
+    uint64_t at = output_grad_of(w, t);
+    at = mtp_backward(p, gathers_weights(w, t) ? &w->sync : NULL, mtp_of(w, t->chunk),
+                      t->micro_batch, at, &further, &lookup);
+    if (has_mtp_layers(w, t->chunk) && is_final(w, t, LLM_WEIGHT_GRADS)) {
         uint64_t dense, expert;
         llm_mtp_parameters(w->g, &dense, &expert);
+        llm_sync_grads(&w->sync, llm_mtp_embedding(w->g), 0, &lookup);
         llm_sync_grads(&w->sync, dense, expert, &further);
     }
     name_end(p, t);
+    if (!is_last(w, t->chunk))
+        return at;
     at = llm_head_backward(p, parts, at, &grads);
     if (is_final(w, t, parts))
         llm_sync_grads(&w->sync, llm_head_parameters(w->g), 0, &grads);
@@ -787,7 +954,7 @@ static void end_backward(stage_writer *w, const llm_task *t, int parts, uint64_t
     llm_grads grads = {0};
     if (!is_first(w, t->chunk)) {
         if (!is_turn(w, t->chunk, t->chunk - 1))
-            llm_put_send(w->p, "send.grad", message_bytes(w->g),
+            llm_put_send(w->p, "send.grad", message_to(w->g, stage_of(w, t->chunk)),
                          message_tag(w->g, stage_of(w, t->chunk) - 1, t->micro_batch, true),
                          peer_before(w, t->chunk), LLM_AFTER(at));
         return;
@@ -865,7 +1032,7 @@ static void write_pair(walk *forth, walk *back)
     p->is_beside = false;
     if (i == 0)
         p->barrier[0] = before;
-    end_forward(w, forth->task, walk_forward_from(forth, i, f.at));
+    end_forward(forth, walk_forward_from(forth, i, f.at));
     const uint64_t end = p->barrier[0];
     p->barrier[0] = i == 0 ? before : 0;
     close_backward(w, back->task, walk_backward_from(back, i, parts, b.at));
@@ -880,14 +1047,6 @@ static void run_pair(stage_writer *w, const llm_task *forward, const llm_task *b
         write_pair(&forth, &back);
     orr_free(forth.gathered);
     orr_free(back.gathered);
-}
-
-static bool is_pair(const stage_writer *w, const llm_task *tasks, size_t i, size_t count)
-{
-    return w->g->opt.overlaps_experts && !w->g->opt.forward_only && i + 1 < count &&
-           tasks[i].kind == LLM_FORWARD && tasks[i + 1].kind == LLM_BACKWARD &&
-           (tasks[i].micro_batch != tasks[i + 1].micro_batch ||
-            tasks[i].chunk != tasks[i + 1].chunk);
 }
 
 static void run_task(stage_writer *w, const llm_task *t)
@@ -921,22 +1080,16 @@ static void count_parameters(stage_writer *w)
         }
         y->dense_parameters += is_first(w, c) ? llm_embedding_parameters(w->g) : 0;
         y->dense_parameters += is_last(w, c) ? llm_head_parameters(w->g) : 0;
-        if (is_last(w, c)) {
+        if (has_mtp_layers(w, c)) {
             uint64_t dense, expert;
             llm_mtp_parameters(w->g, &dense, &expert);
-            y->dense_parameters += dense;
+            y->dense_parameters += dense + llm_mtp_embedding(w->g);
             y->expert_parameters += expert;
             llm_mtp_narrow_parameters(w->g, &dense, &expert);
             y->narrow_dense += dense;
             y->narrow_expert += expert;
         }
     }
-}
-
-static bool has_tied_end(const stage_writer *w)
-{
-    const bool is_end = is_first(w, 0) || is_last(w, w->g->opt.chunks - 1);
-    return w->g->m->is_tied && !llm_ends_meet(&w->g->opt) && is_end;
 }
 
 static uint64_t tied_parameters(const llm_job *g)
@@ -991,18 +1144,17 @@ static void write_steps(stage_writer *w, const llm_task *tasks, size_t count)
     for (w->step = 0; w->step < w->g->opt.steps; w->step++) {
         for (size_t i = 0; i < count && !w->p->b.code; i++) {
             say_held(w, w->held[i]);
-            if (is_pair(w, tasks, i, count)) {
+            if (i + 1 < count && llm_is_pair(&w->g->opt, &tasks[i])) {
                 run_pair(w, &tasks[i], &tasks[i + 1]);
                 i++;
                 continue;
             }
-            if (tasks[i].kind == LLM_FORWARD || !w->g->opt.forward_only)
-                run_task(w, &tasks[i]);
+            run_task(w, &tasks[i]);
         }
         if (w->g->opt.forward_only)
             continue;
         say_held(w, w->held_always);
-        llm_sync_step(&w->sync, has_tied_end(w), tied_parameters(w->g));
+        llm_sync_step(&w->sync, llm_has_tied(&w->g->layout, w->rank), tied_parameters(w->g));
     }
 }
 
@@ -1108,7 +1260,8 @@ static void count_work(llm_job *g)
         __builtin_mul_overflow(tokens, o->steps, &tokens))
         return;
     g->job_tokens = tokens;
-    g->job_flops = (double)flops.training * (double)o->batch * o->steps;
+    g->job_flops =
+        (double)(o->forward_only ? flops.forward : flops.training) * (double)o->batch * o->steps;
 }
 
 /* Nodes are proportional to passes through layers, some 15 each: a typo is refused before memory is
@@ -1184,8 +1337,8 @@ orr_code orr__llm_tape_update(const orr__llm_view *v,
     *sync = (orr__tape_sync){
         .dense = y->dense_parameters,
         .expert = y->expert_parameters,
-        .dense_share = share(&g, y->dense.axis, y->dense_parameters * g.weight),
-        .weight = g.weight,
+        .dense_share =
+            share(&g, y->dense.axis, gathered_bytes(&g, y->dense_parameters, y->narrow_dense)),
         .grad = g.grad,
         .gathers_at_end = (g.opt.zero == 1 || g.opt.zero == 2) && !gathers_ahead(&g),
         .gathers_layers = g.opt.zero == 3};
@@ -1213,9 +1366,11 @@ void orr__llm_view_close(orr__llm_view *v)
     v->job = NULL;
 }
 
-void orr__llm_view_recompute(orr__llm_view *v, orr_recompute recompute)
+void orr__llm_view_recompute(orr__llm_view *v, const orr_llm_options *as)
 {
-    v->job->opt.recompute = recompute;
+    v->job->opt.recompute = as->recompute;
+    v->job->opt.recompute_layers = as->recompute_layers;
+    v->job->opt.recompute_parts = as->recompute_parts;
 }
 
 void orr__llm_view_layers(const orr__llm_view *v, uint32_t stage, uint64_t *first, uint64_t *end)
@@ -1233,6 +1388,27 @@ orr__layer_weights orr__llm_view_weights(const orr__llm_view *v, uint64_t layer)
 orr__layer_weights orr__llm_view_ends(const orr__llm_view *v)
 {
     return (orr__layer_weights){llm_embedding_parameters(v->job), llm_head_parameters(v->job)};
+}
+
+orr__layer_weights orr__llm_view_mtp(const orr__llm_view *v)
+{
+    orr__layer_weights w;
+    llm_mtp_parameters(v->job, &w.dense, &w.expert);
+    return w;
+}
+
+orr__layer_weights orr__llm_view_gathered(const orr__llm_view *v, uint64_t layer)
+{
+    orr__layer_weights all, narrow;
+    llm_layer_parameters(v->job, layer, &all.dense, &all.expert);
+    llm_narrow_parameters(v->job, layer, &narrow.dense, &narrow.expert);
+    return (orr__layer_weights){gathered_bytes(v->job, all.dense, narrow.dense),
+                                gathered_bytes(v->job, all.expert, narrow.expert)};
+}
+
+bool orr__llm_view_is_recomputed(const orr__llm_view *v, uint64_t layer)
+{
+    return llm_is_recomputed(v->job, layer);
 }
 
 uint64_t orr__llm_view_message(const orr__llm_view *v)

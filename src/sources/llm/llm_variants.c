@@ -225,6 +225,8 @@ static bool change(orr_llm_options *o, size_t number, char *words, size_t room)
     case 3:
     case 4:
     case 5:
+        if (was.bucket_bytes == 1) /* FSDP's with zero 2 and 3 */
+            o->bucket_bytes = 0;
         o->zero = (uint32_t)number - 2 > was.zero ? (uint32_t)number - 2 : (uint32_t)number - 3;
         snprintf(words, room, "ZeRO %u instead of %u", o->zero, was.zero);
         return true;
@@ -235,6 +237,7 @@ static bool change(orr_llm_options *o, size_t number, char *words, size_t room)
         if (o->recompute == was.recompute)
             o->recompute = ORR_RECOMPUTE_OPERATORS;
         o->recompute_layers = 0;
+        o->recompute_parts = 0;
         snprintf(words, room, "%s", recompute_words[o->recompute]);
         return true;
     default:

@@ -51,6 +51,14 @@ static void add_cut(list *l, uint32_t chunk, uint64_t micro_batch)
     l->tasks[l->count - 1].is_cut = true;
 }
 
+/* The last one would go beside the first backward pass, which waits for it on the next stage, if
+ * there are no more forward passes than these. */
+static void add_warm(list *l, uint32_t chunk, uint64_t micro_batch)
+{
+    add(l, LLM_FORWARD, chunk, micro_batch);
+    l->tasks[l->count - 1].is_warm = true;
+}
+
 static void add_gpipe(list *l, uint64_t batches)
 {
     for (uint64_t i = 0; i < batches; i++)
@@ -63,7 +71,7 @@ static void add_1f1b(list *l, uint64_t batches, uint64_t ahead)
 {
     const uint64_t warm = ahead < batches ? ahead : batches;
     for (uint64_t i = 0; i < warm; i++)
-        add(l, LLM_FORWARD, 0, i);
+        add_warm(l, 0, i);
     for (uint64_t i = 0; i < batches; i++) {
         if (warm + i < batches)
             add(l, LLM_FORWARD, 0, warm + i);
@@ -104,8 +112,10 @@ static void add_interleaved(list *l, const llm_job *g, uint32_t rank)
     const uint64_t ahead =
         (pp - rank - 1) * 2 + (g->opt.chunks - 1) * pp + (g->opt.overlaps_experts ? 1 : 0);
     const uint64_t warm = g->micro_batches == pp ? total : ahead < total ? ahead : total;
-    for (uint64_t i = 0; i < warm; i++)
+    for (uint64_t i = 0; i < warm; i++) {
         add_interleaved_pass(l, g, LLM_FORWARD, i);
+        l->tasks[l->count - 1].is_warm = true;
+    }
     for (uint64_t i = 0; i < total; i++) {
         if (warm + i < total)
             add_interleaved_pass(l, g, LLM_FORWARD, warm + i);
@@ -216,6 +226,12 @@ uint32_t llm_stage_of(const llm_job *g, uint32_t rank, uint32_t chunk)
     return (llm_is_dual(&g->opt) ? 0 : chunk * g->opt.pp) + (is_back ? g->opt.pp - 1 - rank : rank);
 }
 
+uint32_t llm_rank_of(const orr_llm_options *o, uint32_t stage)
+{
+    const bool is_back = llm_comes_back(o) && stage / o->pp % 2;
+    return is_back ? o->pp - 1 - stage % o->pp : stage % o->pp;
+}
+
 static llm_task *copy_own(const orr_pipeline_order *o, uint32_t rank, size_t *count)
 {
     llm_task *tasks = orr_alloc(o->ranks[rank].count + 1, sizeof *tasks);
@@ -225,7 +241,7 @@ static llm_task *copy_own(const orr_pipeline_order *o, uint32_t rank, size_t *co
     return tasks;
 }
 
-llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count)
+static llm_task *all_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count)
 {
     const uint64_t batches = g->micro_batches;
     /* One more, so that the passes of a pair are of different micro-batches. */
@@ -257,6 +273,26 @@ llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *c
     }
     *count = l.count;
     return l.tasks;
+}
+
+bool llm_is_pair(const orr_llm_options *o, const llm_task *t)
+{
+    return o->overlaps_experts && !o->forward_only && t->kind == LLM_FORWARD && !t->is_warm &&
+           t[1].kind == LLM_BACKWARD &&
+           (t->micro_batch != t[1].micro_batch || t->chunk != t[1].chunk);
+}
+
+llm_task *llm_schedule_tasks(const llm_job *g, uint32_t pipeline_rank, size_t *count)
+{
+    llm_task *tasks = all_tasks(g, pipeline_rank, count);
+    size_t forward = 0;
+    if (!tasks || !g->opt.forward_only)
+        return tasks;
+    for (size_t i = 0; i < *count; i++)
+        if (tasks[i].kind == LLM_FORWARD)
+            tasks[forward++] = tasks[i];
+    *count = forward;
+    return tasks;
 }
 
 /* ---- an own order: reading ---- */
@@ -505,13 +541,25 @@ static void wake_up(order_check *c, uint32_t rank, size_t *count)
     c->is_awake[rank] = true;
 }
 
+/* How many tasks run at once from t on; *stuck: that which waits. */
+static size_t can_run(
+    const order_check *c, uint32_t rank, const llm_task *t, size_t left, const llm_task **stuck)
+{
+    const size_t count = left > 1 && llm_is_pair(&c->g.opt, t) ? 2 : 1;
+    uint64_t where;
+    for (size_t i = 0; i < count; i++)
+        if (needs(c, rank, *stuck = &t[i], &where))
+            return 0;
+    return count;
+}
+
 /* Runs the passes in zero time: whatever is left is deadlocked.  Stages of neighbouring ranks only,
  * so a finished pass can release only those two. */
 static orr_code check_waits(order_check *c)
 {
     const uint32_t pp = c->g.opt.pp;
     size_t count = 0;
-    uint64_t where;
+    const llm_task *t;
     memset(c->seen, 0, (size_t)(c->batches * pp * c->g.opt.chunks));
     for (uint32_t r = 0; r < pp; r++)
         wake_up(c, r, &count);
@@ -520,11 +568,14 @@ static orr_code check_waits(order_check *c)
         const llm_order_rank *x = &c->o->ranks[r];
         const size_t from = c->at[r];
         c->is_awake[r] = false;
-        for (; c->at[r] < x->count; c->at[r]++) {
-            const llm_task *t = &c->o->tasks[x->first + c->at[r]];
-            if (needs(c, r, t, &where))
+        while (c->at[r] < x->count) {
+            const llm_task *next = &c->o->tasks[x->first + c->at[r]];
+            const size_t runs = can_run(c, r, next, x->count - c->at[r], &t);
+            for (size_t i = 0; i < runs; i++)
+                *seen_of(c, r, &next[i]) |= (uint8_t)(1 << next[i].kind);
+            c->at[r] += runs;
+            if (!runs)
                 break;
-            *seen_of(c, r, t) |= (uint8_t)(1 << t->kind);
         }
         if (c->at[r] > from) {
             wake_up(c, (r + 1) % pp, &count);
@@ -533,10 +584,15 @@ static orr_code check_waits(order_check *c)
     }
     for (uint32_t r = 0; r < pp; r++)
         if (c->at[r] < c->o->ranks[r].count) {
-            const llm_task *t = &c->o->tasks[c->o->ranks[r].first + c->at[r]];
+            const llm_order_rank *x = &c->o->ranks[r];
+            const llm_task *next = &c->o->tasks[x->first + c->at[r]];
+            (void)can_run(c, r, next, x->count - c->at[r], &t);
             return fail_task(c, r, t,
                              t->kind == LLM_FORWARD
                                  ? "never starts: the stage before it waits for this rank in turn"
+                             : t != next
+                                 ? "never starts: the next stage waits for the forward pass "
+                                   "that goes beside it (ep-overlap)"
                                  : "never starts: the next stage waits for this rank");
         }
     return ORR_OK;

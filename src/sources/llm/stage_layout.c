@@ -6,7 +6,8 @@
  *
  * x*N is x N times, (...)*N the same for several; commas and spaces mean nothing.  Parentheses are
  * expanded first, as there, and do not nest.  A stage may have the embedding or the loss alone, or
- * nothing: it then passes on what it receives. */
+ * nothing: it then passes on what it receives.  All MTP layers are in one stage, as there: that of
+ * the loss, or one before it (llm_mtp_stage), behind which messages are longer. */
 #include "llm_impl.h"
 
 #include <inttypes.h>
@@ -19,7 +20,7 @@ struct orr_stage_layout {
     char *text;     /* without commas and spaces */
     uint64_t *ends; /* by stage: layers up to its end */
     uint64_t stages, mtp_layers;
-    bool is_mtp_last; /* all of them with the loss */
+    uint64_t mtp_stage; /* of all of them */
 };
 
 /* ---- reading ---- */
@@ -84,7 +85,7 @@ static const char *expand(const char *text, bool is_grouped, orr_buf *out)
 typedef struct layout_reader {
     orr_stage_layout *l;
     uint64_t layers;
-    bool has_embedding, has_loss, has_early_mtp;
+    bool has_loss;
 } layout_reader;
 
 /* E first and once, L last and once, m behind all layers. */
@@ -97,13 +98,15 @@ static const char *read_item(layout_reader *r, char item, bool is_start)
         return "ends with L, the loss, which occurs nowhere else";
     if (item == 't' && l->mtp_layers)
         return "has layers (t) behind MTP layers (m)";
+    if (item == 'm' && l->mtp_layers && l->mtp_stage != l->stages)
+        return "has MTP layers (m) in several stages: all of them go into one";
+    if (item == 'm')
+        l->mtp_stage = l->stages;
     r->has_loss = item == 'L';
     r->layers += item == 't';
     l->mtp_layers += item == 'm';
-    if (item == '|') {
+    if (item == '|')
         l->ends[l->stages++] = r->layers;
-        r->has_early_mtp = l->mtp_layers != 0;
-    }
     return strchr("EtmL|", item) ? NULL : "expected E, t, m, L, |, x*N and (...)*N";
 }
 
@@ -116,7 +119,6 @@ static const char *read_items(orr_stage_layout *l, const char *items)
     if (!wrong && !r.has_loss)
         wrong = "ends with L, the loss, which occurs nowhere else";
     l->ends[l->stages++] = r.layers;
-    l->is_mtp_last = !r.has_early_mtp;
     return wrong;
 }
 
@@ -209,9 +211,10 @@ static orr_code check_layout(const orr_model *m,
             err, ORR_EUSAGE, NULL,
             "layout '%.60s' has %" PRIu64 " MTP layers (m): %" PRIu64 " are to be trained%s",
             l->text, l->mtp_layers, mtp, m->mtp_layers && !mtp ? "; mtp includes them" : "");
-    if (!l->is_mtp_last)
+    if (mtp && llm_is_dual(o) && l->mtp_stage + 1 != stages)
         return fail_in(err, l->text,
-                       "MTP layers (m) before the stage of the loss are not modelled yet");
+                       "with dualpipe MTP layers (m) are in the stage of the loss (mL), which has "
+                       "the embedding, too");
     return ORR_OK;
 }
 
@@ -262,6 +265,17 @@ orr_code llm_check_stages(const orr_model *m, const orr_llm_options *o, orr_erro
 }
 
 /* ---- the layers ---- */
+
+uint32_t llm_mtp_rank(const orr_llm_options *o)
+{
+    return o->has_mtp && !llm_is_dual(o) ? llm_rank_of(o, llm_mtp_stage(o)) : 0;
+}
+
+uint32_t llm_mtp_stage(const orr_llm_options *o)
+{
+    return o->layout ? (uint32_t)o->layout->mtp_stage
+                     : o->pp * (llm_is_dual(o) ? 1 : o->chunks) - 1;
+}
 
 /* `layers` over `stages`, the first ones have one more; where stage `i` begins. */
 static uint64_t even_start(uint64_t layers, uint64_t stages, uint64_t i)

@@ -143,6 +143,18 @@ double orr__software_draw(const orr_software *s, const orr_chip *chip, const orr
     .compiles_gates = true, .copies_heads = true, .shares_first = true, .leaves_scales = true, \
     .vocab_rows = 128, .gathers_ahead = true, .keeps_fp8 = true
 
+/* PyTorch's FSDP around each layer: truth/measure/collectives_host.csv, layers of nine to twelve
+ * parameters, on a host of the speed that `host` stands for. */
+#define FSDP .copies_grads = true, .gather_us = 600, .again_us = 280, .reduce_us = 620
+#define FSDP2 FSDP, .copies_weights = true
+
+/* Layers compiled by torch.compile in 2024. */
+#define COMPILED_2024                                                                    \
+    .has_flash2 = true, .merges_blocks = true, .repeats_keys = true, .joins_bias = true, \
+    .joins_elementwise = true, .is_compiled = true, .gathers_ahead = true,               \
+    .splits_products = true, .upcasts_logits = true, .frees_grads = true, .host = 1.0,   \
+    .block_us = 185, .collective_us = 30
+
 /* Megatron-Core before Transformer Engine had a loss. */
 #define MEGATRON_CORE_2024                                                                     \
     MEGATRON_CORE, .keeps_logits = true, .adds_expert_bias = true, .separates_experts = true,  \
@@ -260,9 +272,12 @@ static const orr_software presets[] = {
      .note = "PyTorch FSDP2, eager: every operator a kernel, flash attention",
      .splits_products = true,
      .upcasts_logits = true,
+     .gathers_ahead = true,
      .frees_grads = true,
+     FSDP2,
      .host = 1.0,
-     .collective_us = 40},
+     .collective_us = 40,
+     .tensor_us = 250},
     {.name = "fsdp2-fused",
      .note =
          "FSDP2 around tensor-parallel layers of fused kernels (Llama 3): gradients accumulated "
@@ -273,6 +288,7 @@ static const orr_software presets[] = {
      .grads_fp32 = true,
      .upcasts_logits = true,
      .gathers_ahead = true,
+     FSDP2,
      .host = 1.0,
      .collective_us = 40},
     {.name = "torch-compile",
@@ -281,6 +297,7 @@ static const orr_software presets[] = {
      .is_compiled = true,
      .gathers_ahead = true,
      .frees_grads = true,
+     FSDP2,
      .expert_capacity = 1.25,
      .host = 1.0,
      .block_us = 185,
@@ -292,6 +309,7 @@ static const orr_software presets[] = {
      .is_compiled = true,
      .gathers_ahead = true,
      .frees_grads = true,
+     FSDP2,
      .expert_capacity = 1.25,
      .host = 1.0,
      .step_us = 1000,
@@ -303,29 +321,27 @@ static const orr_software presets[] = {
      .repeats_keys = true,
      .splits_products = true,
      .upcasts_logits = true,
+     .gathers_ahead = true,
      .frees_grads = true,
+     FSDP2,
      .host = 1.0,
-     .collective_us = 40},
+     .collective_us = 40,
+     .tensor_us = 250},
     {.name = "torch-compile-2024",
      .note = "torch-compile with the attention of 2024 (FlashAttention 2)",
-     .has_flash2 = true,
-     .merges_blocks = true,
-     .repeats_keys = true,
-     .joins_bias = true,
-     .joins_elementwise = true,
-     .is_compiled = true,
-     .gathers_ahead = true,
-     .splits_products = true,
-     .upcasts_logits = true,
-     .frees_grads = true,
-     .host = 1.0,
-     .block_us = 185,
-     .collective_us = 30},
+     COMPILED_2024,
+     FSDP2},
+    {.name = "fsdp-compile-2024",
+     .note = "PyTorch FSDP (flat parameters) of 2024, layers compiled, FlashAttention 2",
+     COMPILED_2024,
+     FSDP},
     {.name = "fsdp-2023",
      .note = "PyTorch FSDP of 2023, eager, FlashAttention in Triton, fused QKV",
      .has_triton_attention = true,
      .upcasts_logits = true,
+     .gathers_ahead = true,
      .frees_grads = true,
+     FSDP,
      .host = 1.0,
      .collective_us = 40},
     {.name = "torch-eager",
