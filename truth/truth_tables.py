@@ -259,7 +259,8 @@ def torchtitan():
         d = titan_words(r["parallelism"])
         fsdp, tp, pp, cp = d.get("fsdp", 1), d.get("tp", 1), d.get("pp", 1), d.get("cp", 1)
         words = degrees(tp, pp, fsdp, cp) + ["--zero", 3 if pp == 1 else 2, "--dtype", r["precision"]]
-        words += ["--software", "torch-compile-2024" if r["mode"] == "compile" else "fsdp2-eager-2024"]
+        # Gradients are reduced in 32 bits by default (mixed_precision_reduce, config_manager.py at 9dec370).
+        words += ["--software", "torch-compile-2024" if r["mode"] == "compile" else "fsdp2-eager-2024", "--grads-fp32"]
         batch = int(r["local_batch"]) * fsdp
         # As many micro-batches as pipeline ranks, and context_parallel_rotate_method allgather: torchtitan at 9dec370, the commit that
         # the benchmarks name (parallelisms/pipelining_utils.py, config_manager.py).
@@ -281,6 +282,21 @@ def torchtitan():
     return out
 
 
+def torchtitan_2024():
+    out = []
+    for r in rows_of("torchtitan_2024"):
+        batch = 64 * int(r["local_batch"])
+        words = degrees(dp=64) + ["--zero", 3, "--seq", r["seq"], "--micro-batch", r["local_batch"], "--batch", batch]
+        words += ["--software", "fsdp2-eager-2024", "--grads-fp32"]
+        layers = {"llama-3-8b": 32, "llama-2-13b": 40}.get(r["model"])
+        words += {"none": [], "full": ["--recompute", "full"], "selective op": ["--recompute", "operators"],
+                  "selective layer": ["--recompute", "full", "--recompute-layers", (layers or 0) // 2]}[r["act_ckpt"]]
+        seconds = int(r["local_batch"]) * int(r["seq"]) / float(r["tokens_s_gpu"])
+        out.append(Case(f"{r['model']} x{r['local_batch']} s{r['seq']} {r['act_ckpt']}", r["model"], words, on("dgx-a100", 64),
+                        seconds * 1e3))
+    return out
+
+
 CODELLAMA = {"model_type": "llama", "hidden_size": 8192, "num_hidden_layers": 48, "num_attention_heads": 64,
              "num_key_value_heads": 8, "intermediate_size": 22016, "vocab_size": 32000, "max_position_embeddings": 16384,
              "tie_word_embeddings": False}
@@ -292,7 +308,7 @@ def fms():
     for r in rows_of("fms_fsdp"):
         for chip, gpus, machine in (("a100", 128, "fms-a100"), ("h100", 96, "fms-h100")):
             words = degrees(dp=gpus) + ["--zero", 3, "--seq", 4096, "--batch", 2 * gpus, "--micro-batch", 2]
-            words += ["--software", "torch-compile-2024"]
+            words += ["--software", "fsdp-compile-2024"]  # PyTorch's first FSDP
             words += ["--shard", 8] if r["sharding"] == "HSDP" else []
             # HFU over MFU gives the share of layers that are recomputed; recomputing all adds a third.
             share = 3 * (float(r[f"hfu_{chip}"]) / float(r[f"mfu_{chip}"]) - 1)
@@ -546,6 +562,15 @@ def own_steps(keep, gives_host=False):
     return cases
 
 
+def unseen_steps(*modes):
+    """Models that were measured after everything was fitted."""
+    def cases():
+        return [Case(f"{r['model']} {r['mode']}", own_model(r), *own_words(r), float(r["stream_ms"]))
+                for r in rows_of("h200_unseen") if r["mode"] in modes]
+
+    return cases
+
+
 def is_host_bound(r):
     """Does the host take about as long as the kernels of the step, or longer?  Then the device waits."""
     if r["mode"] not in ("eager", "forward"):
@@ -555,10 +580,10 @@ def is_host_bound(r):
     return is_idle or float(r["host_ms_median"]) > 0.9 * float(r["stream_ms"])
 
 
-def own_inference(phase, mode):
+def own_inference(phase, mode, table="h200_inference"):
     def cases():
         out = []
-        for r in rows_of("h200_inference"):
+        for r in rows_of(table):
             if r["phase"] != phase or r["mode"] != mode:
                 continue
             decodes = phase == "decode"
@@ -666,6 +691,10 @@ TABLES = [
           "than in graphs, which is not modelled."),
     Table("h200-captured-host", own_captured(True), "The same where the host is the bottleneck.", "-", "12 %",
           "forward passes on this host took up to twice as long as the sum of single operators; on the other host both were close."),
+    Table("h200-unseen", unseen_steps("graph"), "Twelve models measured after everything was fitted, as CUDA graphs.", "-", "3 %", ""),
+    Table("h200-unseen-eager", unseen_steps("eager", "forward"), "The same, eager steps and forward passes.", "-", "-", ""),
+    Table("h200-unseen-compiled", unseen_steps("compile_blocks", "compile_graph"), "Eight of them with fewer layers, compiled.", "-", "5 %", ""),
+    Table("h200-unseen-decode", own_inference("decode", "graph", "h200_unseen_decode"), "A token after 1,024 to 6,144, eight of them.", "-", "4 %", ""),
     Table("h200-prefill", own_inference("prefill", "graph"), "Prefill, as CUDA graphs.", "-", "4 %"),
     Table("h200-decode", own_inference("decode", "graph"), "Decode steps, one token per sequence, as CUDA graphs.", "-", "4 %"),
     Table("h200-inference-eager", own_inference_eager,
@@ -722,6 +751,8 @@ TABLES = [
           "sequence; table 6 grows by 1.5. Neither contiguous nor balanced shares explain both, so the default is used. FlashAttention 2 "
           "is one factor for all shapes. After everything else is subtracted, table 2 leaves 314 TFLOP/s for attention over two ranks, "
           "197 and 185 over four and eight."),
+    Table("torchtitan-2024", torchtitan_2024, "torchtitan of 2024 on 64 A100, FSDP2 alone.", "-", "8 %",
+          "the page states neither the network (a DGX A100's is assumed) nor whether layers were compiled (eager, the default, is assumed)."),
     Table("fms-fsdp", fms, "IBM fms-fsdp: Llama 2 sizes on 128 A100 and 96 H100.", "-", "8 %"),
     Table("llm-foundry", foundry, "LLM Foundry: MPT models with FSDP.", "-", "8 %"),
     Table("megatron-bridge", bridge, "Megatron-Bridge: H100, B200, GB200, GB300.", "-", "8 %",
