@@ -87,6 +87,11 @@ def compiled_cases():
         # the device alone: the host has its own spread
         out.append(truth_tables.Case(r["model"], truth_tables.own_model(full_row(c, "compile", c["batch"], c["seq"], c["L"])), words,
                                      run_words + ["--software", "cuda-graph"], float(r["busy_ms"])))
+    for r in rows_of("compiled_graphs"):
+        if r["mode"] == "blocks":
+            c = {key: value if key == "kind" else int(value) for key, value in (word.split("=") for word in r["shape"].split())}
+            row = full_row(c, "compile_graph", c["batch"], c["seq"], c["L"]) | {"tied": str(c.get("tied", 0))}
+            out.append(truth_tables.Case(r["model"], truth_tables.own_model(row), *truth_tables.own_words(row), float(r["graph_ms"])))
     return out
 
 

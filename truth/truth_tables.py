@@ -562,11 +562,11 @@ def own_steps(keep, gives_host=False):
     return cases
 
 
-def unseen_steps(*modes):
+def unseen_steps(*modes, table="h200_unseen"):
     """Models that were measured after everything was fitted."""
     def cases():
         return [Case(f"{r['model']} {r['mode']}", own_model(r), *own_words(r), float(r["stream_ms"]))
-                for r in rows_of("h200_unseen") if r["mode"] in modes]
+                for r in rows_of(table) if r["mode"] in modes]
 
     return cases
 
@@ -694,6 +694,9 @@ TABLES = [
     Table("h200-unseen", unseen_steps("graph"), "Twelve models measured after everything was fitted, as CUDA graphs.", "-", "3 %", ""),
     Table("h200-unseen-eager", unseen_steps("eager", "forward"), "The same, eager steps and forward passes.", "-", "-", ""),
     Table("h200-unseen-compiled", unseen_steps("compile_blocks", "compile_graph"), "Eight of them with fewer layers, compiled.", "-", "5 %", ""),
+    Table("h200-later-compiled", unseen_steps("compile_blocks", "compile_graph", table="h200_later"),
+          "Six models measured after compiled layers and decoding had been fitted again.", "-", "5 %", ""),
+    Table("h200-later-decode", own_inference("decode", "graph", "h200_later_decode"), "A token after 512 to 2,048, the same six.", "-", "4 %", ""),
     Table("h200-unseen-decode", own_inference("decode", "graph", "h200_unseen_decode"), "A token after 1,024 to 6,144, eight of them.", "-", "4 %", ""),
     Table("h200-prefill", own_inference("prefill", "graph"), "Prefill, as CUDA graphs.", "-", "4 %"),
     Table("h200-decode", own_inference("decode", "graph"), "Decode steps, one token per sequence, as CUDA graphs.", "-", "4 %"),

@@ -38,5 +38,5 @@ test "$(kernels_of served.orr h200)" -gt 0 && echo "and it names its kernels"
 for step in vit_h14 resnet50_b256; do
     orrery convert fx -q "$ORR_ROOT/truth/captures/$step.json.gz" --hardware h200 -o timed.orr >made.txt
     orrery convert fx -q "$ORR_ROOT/truth/captures/$step.json.gz" -o plain.orr >made.txt
-    same "convert fx, and a run of $step" "$(time_of timed.orr -s sys.json -t one.yml)" "$(time_of plain.orr --hardware h200 --software cuda-graph)" 1000
+    same "convert fx, and a run of $step" "$(time_of timed.orr -s sys.json -t one.yml)" "$(time_of plain.orr --hardware h200 --software cuda-graph)" 2000
 done

@@ -24,5 +24,5 @@ say step.orr -s sys.json -t net.yml --network aware --ideal
 say step.orr -s no_roofline.json -t net.yml --network aware
 say step.orr -s units.json -t net.yml --network aware
 say step.orr --machine dgx-h100 --network aware
-orrery -q stage llama-3-8b --layers 8 --pp 8 --seq 2048 --batch 2 -o few.orr >sizes
+orrery -q stage llama-3-8b --layers 8 --pp 8 --seq 8192 --batch 2 -o few.orr >sizes
 say few.orr --machine dgx-h100

@@ -18,7 +18,7 @@ printf '{"peak-perf": 989, "local-mem-bw": 3350}' >none.json
 say "compute of zero" step.orr -s none.json -t net.yml
 printf '{"peak-perf": 989, "local-mem-bw": 3350, "roofline-enabledx": 1}' >typo.json
 say "an unknown key" step.orr -s typo.json -t net.yml
-orrery -q stage llama-3-8b --layers 8 --pp 8 --seq 2048 --batch 2 -o few.orr >sizes
+orrery -q stage llama-3-8b --layers 8 --pp 8 --seq 8192 --batch 2 -o few.orr >sizes
 say "a bubble above half" few.orr --machine dgx-h100
 # Recorded durations, 1 ms, in which 64 GB of tensors come and go.
 cat >fast.json <<'JSON'

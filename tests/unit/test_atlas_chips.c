@@ -269,6 +269,26 @@ TEST(test_atlas_chips__pieces_take_longer)
     CHECK(us_of(orr_chip_find("h200"), "norm bf16 m=64 n=64 rms pieces=4") == 0);
 }
 
+/* 10^8 numbers, 65 instructions each, at 132 x 128 x 1,980 MHz = 33.45 T per second: 194 us, and at
+ * 108 x 128 x 1,410 MHz = 19.49 T: 333 us.  What the memory takes longer for keeps its time. */
+TEST(test_atlas_chips__instructions_bound_a_pass)
+{
+    const char *const busy = "elementwise bf16 read=300000000 write=200000000 ops=65",
+                      *const light = "elementwise bf16 read=300000000 write=200000000 ops=6",
+                      *const plain = "elementwise bf16 read=300000000 write=200000000";
+    const double h200 = us_of(orr_chip_find("h200"), busy),
+                 a100 = us_of(orr_chip_find("a100"), busy);
+    CHECK(h200 > 194 && h200 < 199);
+    CHECK(us_of(orr_chip_find("h100"), busy) >= h200);
+    CHECK(a100 > 333 && a100 < 340);
+    for (size_t i = 0; orr_chip_at(i); i++)
+        CHECK(us_of(orr_chip_at(i), light) == us_of(orr_chip_at(i), plain));
+    orr_kernel k = kernel(busy);
+    orr_kernel_time t;
+    CHECK(orr_chip_time(orr_chip_find("h200"), &k, &t));
+    CHECK(t.clock_share > 0.98 && t.low_us < t.us && t.high_us > t.us);
+}
+
 TEST(test_atlas_chips__counts_multiply)
 {
     orr_kernel k = kernel("gemm bf16 m=128 n=128 k=128");
@@ -321,6 +341,7 @@ int main(void)
         RUN(test_atlas_chips__casts_of_parameters_read_memory),
         RUN(test_atlas_chips__refuse_what_they_cannot_do),
         RUN(test_atlas_chips__pieces_take_longer),
+        RUN(test_atlas_chips__instructions_bound_a_pass),
         RUN(test_atlas_chips__counts_multiply),
         RUN(test_atlas_chips__tpus_stream_rows),
     };

@@ -31,6 +31,7 @@ TEST(test_atlas_kernel__text_reads_back_the_same)
         "embedding bf16 m=8192 n=4096 k=128256",
         "elementwise fp32 read=4096 write=4096 strided",
         "elementwise bf16 read=4096 write=2048 dims=3 strided turned cast",
+        "elementwise bf16 read=4096 write=2048 ops=65",
         "dropout bf16 m=4096",
         "copy bf16 write=4096 h2d",
         "fill bf16 write=4096 count=3",
@@ -106,6 +107,8 @@ TEST(test_atlas_kernel__refuses_with_the_word_and_its_column)
         {"norm bf16 m=1 n=1 backward backward", "is given twice", 28},
         {"norm bf16 m=1 n=1 what", "\"what\": expected a size (m=4096) or a variant", 19},
         {"elementwise bf16", "read or write is missing", 1},
+        {"elementwise bf16 read=8 ops=3", "ops need write", 1},
+        {"norm bf16 m=1 n=1 ops=3", "has no such size", 19},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         orr_kernel k = {.m = 77};

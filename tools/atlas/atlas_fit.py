@@ -410,6 +410,7 @@ def fit_scattered_on(table, key, what, sizes, log_prior, rows):
 
 # Rows whose kernels are modelled: start, least and most of their constants.
 OWN_FORM = {"sum of rows": (ROW_SUM_START, ROW_SUM_LOW, ROW_SUM_HIGH), "sum of columns": (SUM_START, SUM_LOW, SUM_HIGH), "embedding backward": (SCATTER_START, SCATTER_LOW, SCATTER_HIGH),
+            "rms": (MEMORY_START, MEMORY_LOW, [60, 0.8] + MEMORY_HIGH[2:]),  # else the many short rows of decoding make long ones as fast as the peak
             "softmax": (SOFTMAX_START, SOFTMAX_LOW, SOFTMAX_HIGH), "softmax odd": (SOFTMAX_START, SOFTMAX_LOW, SOFTMAX_HIGH)}
 
 

@@ -80,14 +80,14 @@ def operators():
     """Operators inside steps, passes and prompts: dicts with op, shapes, types, strides, us, model.  Operators whose
     weights or keys are not cached have a cold time, all others a warm one."""
     out = []
-    known = read("h200_operators") + read("h200_passes")
+    known = read("h200_operators") + read("h200_passes") + read("h200_decode")
     for number_of, row in enumerate(known + read("h200_models")):
         if any(fnmatch.fnmatch(row["model"], pattern) for pattern in LEFT_OUT + NOT_FITTED):
             continue
         op, shapes = row["op"].replace("aten::", ""), json.loads(row["shapes"])
         if op == "native_batch_norm" and json.loads(row["arguments"] or "[]")[5:6] == ["False"]:
             continue  # no statistics of the batch
-        us = float(row["us"]) + GAP_US * max(1, int(row["kernels"]) // max(1, int(row["calls"])))
+        us = float(row["us"]) + float(row.get("gap_us", GAP_US)) * max(1, int(row["kernels"]) // max(1, int(row["calls"])))
         serves = row.get("mode") in ("decode", "prefill")
         cold = serves and (op in ("mm", "addmm") and reads_cold_weights(shapes, op) or op == "_cudnn_attention_forward" and shapes[0][2] == 1)
         out.append({"op": op, "family": "step_" + row["model"], "step": True, "shapes": shapes,

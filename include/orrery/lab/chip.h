@@ -141,6 +141,8 @@ typedef struct orr_kernel {
     uint64_t count;  /* consecutive launches; 0: 1 */
     uint64_t pieces; /* gemm: split into this many parts on several streams, to overlap with the
                       * communication of its inputs or outputs; 0: 1 */
+    uint64_t ops; /* elementwise: instructions for each number written, where these take longer than
+                      * the memory; 0: few */
 } orr_kernel;
 
 enum { ORR_KERNEL_TEXT = 320 }; /* length of the longest text, with its NUL */

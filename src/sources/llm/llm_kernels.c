@@ -388,6 +388,19 @@ static void product_input_grad(llm_pen *p, const llm_step *s)
         pass(p, 2 * s->m * s->k, s->m * s->k);
 }
 
+/* torch.compile: sums of columns come in parts of 128 rows, which a second kernel adds up. */
+static void sum_parts(llm_pen *p, uint64_t rows, uint64_t width)
+{
+    enum { ROWS_OF_A_PART = 128 };
+    pass_over(p, orr_div_up(rows, ROWS_OF_A_PART) * width * 4, width * p->g->act, false);
+}
+
+static void sum_columns(llm_pen *p, uint64_t rows, uint64_t width)
+{
+    pass_over(p, rows * width * p->g->act, width * 4, false);
+    sum_parts(p, rows, width);
+}
+
 static void product_weight_grad(llm_pen *p, const llm_step *s)
 {
     const llm_job *g = p->g;
@@ -403,7 +416,7 @@ static void product_weight_grad(llm_pen *p, const llm_step *s)
                                     .layout = ORR_LAYOUT_TN,
                                     .accumulates = adds && g->grad == 4});
     if (s->has_bias && g->software->is_compiled)
-        pass_over(p, s->m * s->n * g->act, s->n * 4, false);
+        sum_columns(p, s->m, s->n);
     else if (s->has_bias)
         launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
                                .type = type_between(g),
@@ -646,16 +659,42 @@ static orr_kernel rows_kernel(const llm_job *g, const llm_step *s, orr_kernel_ki
  * row longer than 1,024 does not fit into registers and is read twice; a layer norm then also sums
  * more slowly.  If results are concatenated (`cat`), each half is computed from all inputs. */
 
-/* A block of the backward pass adds up 16 rows (all seven models of that file: 512 sums of 8,192
- * tokens, 1,024 of 16,384, 1,536 of 24,576); eager's kernel adds these. */
-static void sum_partial_rows(llm_pen *p, uint64_t rows, uint64_t width)
+/* Instructions of each number that such a kernel writes, where these take longer than the memory:
+ * 20 models, at 1,500 to 1,980 MHz (compiled.csv, compiled_graphs.csv). */
+enum { GELU_OPS = 48, GELU_GRAD_OPS = 65, GATE_GRAD_OPS = 65 };
+
+static void compute_over(llm_pen *p, uint64_t read, uint64_t write, uint64_t ops)
 {
-    enum { ROWS_OF_A_BLOCK = 16 };
-    launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
-                           .type = ORR_TYPE_FP32,
-                           .form = ORR_FORM_ROWS,
-                           .m = orr_div_up(rows, ROWS_OF_A_BLOCK),
-                           .n = width});
+    launch(p, (orr_kernel){.kind = ORR_KERNEL_ELEMENTWISE,
+                           .type = type_between(p->g),
+                           .read = read,
+                           .write = write,
+                           .ops = ops});
+}
+
+/* torch/_inductor/scheduler.py, MixOrderReduction: one kernel sums along rows and down columns.
+ * Each block adds up 16 rows (all seven models of compiled.csv: 512 sums of 8,192 tokens, 1,024 of
+ * 16,384, 1,536 of 24,576), eager's kernel these, and a third casts.  Else another kernel reads
+ * all again, at half of the memory's rate (4 models of compiled_graphs.csv). */
+static void norm_weight_grad(llm_pen *p, uint64_t rows, uint64_t width)
+{
+    enum { ROWS_OF_A_BLOCK = 16, LEAST_ROWS = 4096, LEAST = 5 << 20 };
+    const bool has_bias = p->g->m->norm != ORR_MODEL_RMS_NORM;
+    const bool is_mixed = rows >= LEAST_ROWS && rows >= 2 * width && rows * width >= LEAST;
+    if (!is_mixed)
+        pass(p, 4 * rows * width, 0);
+    for (int i = 0; i < 1 + has_bias; i++) {
+        if (!is_mixed) {
+            sum_parts(p, rows, width);
+            continue;
+        }
+        launch(p, (orr_kernel){.kind = ORR_KERNEL_REDUCE,
+                               .type = ORR_TYPE_FP32,
+                               .form = ORR_FORM_ROWS,
+                               .m = orr_div_up(rows, ROWS_OF_A_BLOCK),
+                               .n = width});
+        pass_over(p, width * 4, width * p->g->act, false);
+    }
 }
 
 static void compiled_norm(llm_pen *p, const llm_step *s, bool is_backward)
@@ -667,37 +706,42 @@ static void compiled_norm(llm_pen *p, const llm_step *s, bool is_backward)
         return;
     }
     pass(p, (s->is_residual ? 5 : 4) * n, n);
-    sum_partial_rows(p, n / width, width);
-    if (is_layer)
-        sum_partial_rows(p, n / width, width);
+    norm_weight_grad(p, n / width, width);
 }
 
 static void compiled_activation(llm_pen *p, uint64_t n, bool is_backward)
 {
-    if (p->g->m->is_gated)
-        pass(p, is_backward ? 6 * n : 2 * n, is_backward ? 2 * n : n);
+    const uint64_t half = n * p->g->act;
+    if (p->g->m->is_gated && !is_backward)
+        pass(p, 2 * n, n);
+    else if (p->g->m->is_gated)
+        compute_over(p, 3 * half, 2 * half, GATE_GRAD_OPS);
     else
-        launch(p, (orr_kernel){.kind = ORR_KERNEL_ACTIVATION,
-                               .type = type_between(p->g),
-                               .form = ORR_FORM_GELU,
-                               .m = n,
-                               .is_backward = is_backward});
+        compute_over(p, is_backward ? 2 * half : half, half,
+                     is_backward ? GELU_GRAD_OPS : GELU_OPS);
 }
 
-/* Backward, into one matrix with the gradients of values: where a number lies in it is computed by
- * divisions, which are shifts for 16 heads alike.  Five shapes of heads took 2.0 TB/s (16), 1.0 (16
- * and 4, 24 and 8), and 0.5 (12; 14 and 2), where strided passes take 1.6. */
+/* Backward, into one matrix with the gradients of values: what a number is made of depends on its
+ * column, which is uniform for threads beside each other, and found with few instructions, if a
+ * large power of two divides the width (16 models of compiled.csv and compiled_graphs.csv: 126
+ * billion numbers per second with 2^7, 134 to 148 with 2^8, 234 to 265 with 2^9, 490 to 560 with
+ * 2^10 and more). */
 static void compiled_rotation(llm_pen *p, const llm_step *s, bool is_backward)
 {
     const llm_job *g = p->g;
-    const uint64_t heads = g->m->heads / g->opt.tp;
     const uint64_t kv = g->m->kv_heads < g->opt.tp ? 1 : g->m->kv_heads / g->opt.tp;
-    const uint64_t values = is_backward ? g->tokens * kv * orr_model_v_dim(g->m) : 0;
+    const uint64_t values = g->tokens * kv * orr_model_v_dim(g->m);
+    const uint64_t width = g->tokens ? (s->numbers + values) / g->tokens : 0;
+    if (!is_backward) {
+        pass(p, s->numbers, s->numbers);
+        return;
+    }
+    const uint64_t ops = width % 1024 == 0  ? 61
+                         : width % 512 == 0 ? 134
+                         : width % 256 == 0 ? 239
+                                            : 265;
     const uint64_t bytes = (s->numbers + values) * g->act;
-    const uint64_t fifths = heads & (heads - 1) ? 21
-                            : kv < heads        ? 11
-                                                : 3; /* read, and 5 written */
-    pass_over(p, is_backward ? bytes / 5 * fifths : bytes, bytes, is_backward);
+    compute_over(p, bytes, bytes, ops);
 }
 
 static void norm(llm_pen *p, const llm_step *s, bool is_backward)
@@ -801,7 +845,8 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
                                .form = is_gated ? ORR_FORM_SILU : ORR_FORM_GELU,
                                .m = n,
                                .is_gated = is_gated,
-                               .is_strided = is_gated && !g->software->splits_products,
+                               .is_strided = is_gated && !g->software->splits_products &&
+                                             (s->is_expert || g->tokens > 1),
                                .is_backward = is_backward});
     else if (is_backward)
         pass(p, is_gated ? 3 * n : 2 * n, is_gated ? 2 * n : n);
@@ -810,14 +855,18 @@ static void activation(llm_pen *p, const llm_step *s, bool is_backward)
 }
 
 /* x * cos + cat(-x2, x1) * sin, operator by operator, on views of heads, which lie in another order
- * than what cat makes. */
+ * than what cat makes: not so where each sequence has one token. */
 static void rotate_eagerly(llm_pen *p, uint64_t bytes)
 {
+    const llm_pass *pass = p->g->pass;
     pass_along(p, bytes, bytes, 4);
     pass_along(p, bytes / 2, bytes / 2, 3);
     pass_over(p, bytes, bytes, true);
     pass_along(p, bytes, bytes, 2);
-    pass_along(p, 2 * bytes, bytes, 4);
+    if (pass && !pass->prompt_tokens)
+        pass_over(p, 2 * bytes, bytes, false);
+    else
+        pass_along(p, 2 * bytes, bytes, 4);
 }
 
 /* Halves are written into zero tensors, which are then added. */
@@ -1224,6 +1273,19 @@ void llm_launch_backward(llm_pen *p, const llm_step *s, int part)
 
 /* ---- both ends ---- */
 
+/* The gradient of the table is a matrix of its own, which is added to what is there: that of the
+ * head, whose table it is, those of the micro-batches before, or Megatron's main gradients. */
+static void add_table_grad(llm_pen *p)
+{
+    const llm_job *g = p->g;
+    const uint64_t table = llm_vocab_share(g) * g->m->hidden;
+    const bool has_head = g->m->is_tied && llm_ends_meet(&g->opt);
+    if (g->software->adds_in_product || g->micro_batches > 1)
+        pass_over(p, table * (g->weight + g->grad), table * g->grad, false);
+    else if (has_head)
+        pass_over(p, 2 * table * g->weight, table * g->weight, false);
+}
+
 void llm_launch_embedding(llm_pen *p, bool is_backward)
 {
     const llm_job *g = p->g;
@@ -1234,6 +1296,8 @@ void llm_launch_embedding(llm_pen *p, bool is_backward)
                            .n = g->m->hidden,
                            .k = llm_vocab_share(g),
                            .is_backward = is_backward});
+    if (is_backward)
+        add_table_grad(p);
     if (g->has_dropout && !g->pass) {
         orr_kernel k = {.kind = ORR_KERNEL_DROPOUT, .type = type_between(g), .m = numbers};
         k.is_backward = is_backward;

@@ -46,6 +46,7 @@ enum {
     SIZE_DIMS,
     SIZE_COUNT,
     SIZE_PIECES,
+    SIZE_OPS,
     SIZES
 };
 
@@ -71,6 +72,7 @@ static const size_key size_keys[SIZES] = {
     [SIZE_DIMS] = {"dims", AT(dims), MOST_SIZE},
     [SIZE_COUNT] = {"count", AT(count), MOST_SIZE},
     [SIZE_PIECES] = {"pieces", AT(pieces), MOST_SIZE},
+    [SIZE_OPS] = {"ops", AT(ops), MOST_SIZE},
 };
 
 typedef struct flag_word {
@@ -187,8 +189,9 @@ static const kind_row kind_rows[ORR_KERNEL_KINDS] = {
     [ORR_KERNEL_EMBEDDING] = {"embedding", BIT(SIZE_M) | BIT(SIZE_N), SOME | BIT(SIZE_K), 0,
                               BIT(FLAG_BACKWARD), false},
     [ORR_KERNEL_ELEMENTWISE] = {"elementwise", 0,
-                                SOME | BIT(SIZE_READ) | BIT(SIZE_WRITE) | BIT(SIZE_DIMS), 0,
-                                INDEXED, false},
+                                SOME | BIT(SIZE_READ) | BIT(SIZE_WRITE) | BIT(SIZE_DIMS) |
+                                    BIT(SIZE_OPS),
+                                0, INDEXED, false},
     [ORR_KERNEL_DROPOUT] = {"dropout", BIT(SIZE_M), SOME, 0, BIT(FLAG_BACKWARD), false},
     [ORR_KERNEL_COPY] = {"copy", BIT(SIZE_WRITE), SOME | BIT(SIZE_READ) | BIT(SIZE_DIMS),
                          FORM3(ORR_FORM_H2D, ORR_FORM_D2H, ORR_FORM_JOINED) | BIT(ORR_FORM_CACHE),
@@ -430,7 +433,7 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
     const kind_row *row = &kind_rows[k->kind];
     const uint64_t bits = k->batch | k->heads | k->kv_heads | k->head | k->head_v | k->q | k->kv |
                           k->m | k->n | k->k | k->groups | k->topk | k->read | k->write | k->side |
-                          k->window | k->stride | k->count | k->pieces;
+                          k->window | k->stride | k->dims | k->count | k->pieces | k->ops;
     for (uint32_t left = row->needs; left; left &= left - 1) {
         const unsigned i = (unsigned)__builtin_ctz(left);
         if (size_of(k, i) == 0)
@@ -441,6 +444,8 @@ orr_code orr_kernel_check(const orr_kernel *k, orr_error *err)
             return fail_check(err, "%s: %s is above 2^40", row->name, size_keys[i].key);
     if (k->kind == ORR_KERNEL_ELEMENTWISE && k->read == 0 && k->write == 0)
         return fail_check(err, "elementwise: read or write is missing");
+    if (k->ops && k->write == 0)
+        return fail_check(err, "elementwise: ops need write, they are for each number written");
     return ORR_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct estimate {
     const atlas_class *own; /* the interval is that of this class; NULL: of several */
     bool is_borrowed;       /* from another chip */
     bool is_same_die;       /* from another chip with the same die */
+    double launch;          /* before memory is read */
 } estimate;
 
 /* Extra interval for borrowed values, beyond that of the class. */
@@ -431,8 +432,22 @@ static bool time_memory(const orr_chip *chip, const orr_kernel *k, estimate *e, 
             : atlas_memory_base(chip, &choice.work, c->p);
     const atlas_point p = atlas_look(c, choice.x);
     set(e, base, c, &p, from != chip);
+    e->launch = (double)c->p[0];
     *launches = choice.launches;
     return true;
+}
+
+/* Instructions at one per lane and clock: an NVIDIA multiprocessor issues 128 of them.  Others are
+ * taken to be alike, by units and clock, as all rates of elements are, or by their peak, with two
+ * FLOPs for each; not those with one large array, whose few units are vectors. */
+static double issued_us(const orr_chip *chip, const orr_kernel *k)
+{
+    enum { LANES = 128 };
+    const double bytes = orr_kernel_type_bytes(k->type), peak = chip->vector_tflops * 1e6 / 2;
+    const double lanes = chip->units * chip->clock_MHz * LANES, rate = lanes > peak ? lanes : peak;
+    if (!k->ops || bytes <= 0 || rate <= 0 || chip->array)
+        return 0;
+    return (double)k->write / bytes * (double)k->ops / rate;
 }
 
 /* ---- all kinds ---- */
@@ -571,7 +586,10 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         return false;
     const double times = k->count ? (double)k->count : 1;
     const orr_kernel_work w = orr_kernel_count(k);
-    const double roofline = atlas_roofline_us(chip, k, &w, &share);
+    const double issued = issued_us(chip, k);
+    double roofline = atlas_roofline_us(chip, k, &w, &share);
+    if (issued > 0 && chip->launch_us + issued > roofline)
+        roofline = chip->launch_us + issued;
     *out = (orr_kernel_time){.clock_share = share,
                              .launches = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX};
     if (!time_measured(chip, k, &w, &e, &launches)) {
@@ -585,7 +603,8 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
         return true;
     }
     const double added = accumulation_us(chip, k), least = least_us(chip, k, &w, e.is_borrowed);
-    const double us = e.base * exp(e.value) + added, more = wider(&e);
+    double us = e.base * exp(e.value) + added;
+    const double more = wider(&e);
     double low = 1, high = 1;
     if (e.own && more == 1) { /* computed before */
         low = e.own->low_times;
@@ -597,6 +616,10 @@ bool orr_chip_time(const orr_chip *chip, const orr_kernel *k, orr_kernel_time *o
     }
     if (added > 0)
         out->clock_share *= (us - added) / us;
+    if (issued > 0 && e.launch + issued > us) {
+        us = e.launch + issued;
+        out->clock_share = issued / us;
+    }
     out->launches = times * launches < UINT32_MAX ? (uint32_t)(times * launches) : UINT32_MAX;
     out->us = times * (us > least ? us : least);
     out->low_us = out->us * low;

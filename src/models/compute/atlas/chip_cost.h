@@ -39,11 +39,10 @@ void orr__chip_add_common(chip_errors *e, double low, double high);
 /* own_us: a further error of the sum.  Only low and high of the result count. */
 chip_errors orr__chip_errors_of(const chip_errors *e, double own_us);
 
-/* Errors of steps beyond those of single kernels and ORR__STEP_ERROR: of compiled kernels, which
- * are generated per shape (a third of a step, and single ones 25 % off the rules of llm_kernels.c);
- * of a host's speed, as logarithms (128 small passes on three hosts, 96 whose speed is read off
- * training steps; truth/spreads.py). */
-#define ORR__COMPILED_ERROR 0.08
+/* Errors of steps beyond those of single kernels and ORR__STEP_ERROR: of compiled steps (20
+ * models); of a host's speed, as logarithms (128 small passes on three hosts, 96 whose speed is
+ * read off training steps; truth/spreads.py). */
+#define ORR__COMPILED_ERROR 0.041
 #define ORR__HOST_ERROR 0.59
 #define ORR__KNOWN_HOST_ERROR 0.43
 

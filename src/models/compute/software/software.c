@@ -153,7 +153,7 @@ double orr__software_draw(const orr_software *s, const orr_chip *chip, const orr
     .has_flash2 = true, .merges_blocks = true, .repeats_keys = true, .joins_bias = true, \
     .joins_elementwise = true, .is_compiled = true, .gathers_ahead = true,               \
     .splits_products = true, .upcasts_logits = true, .frees_grads = true, .host = 1.0,   \
-    .block_us = 185, .collective_us = 30
+    .block_us = 160, .collective_us = 30
 
 /* Megatron-Core before Transformer Engine had a loss. */
 #define MEGATRON_CORE_2024                                                                     \
@@ -300,7 +300,7 @@ static const orr_software presets[] = {
      FSDP2,
      .expert_capacity = 1.25,
      .host = 1.0,
-     .block_us = 185,
+     .block_us = 160,
      .step_us = 300,
      .collective_us = 30},
     {.name = "torch-compile-whole",
@@ -312,7 +312,7 @@ static const orr_software presets[] = {
      FSDP2,
      .expert_capacity = 1.25,
      .host = 1.0,
-     .step_us = 1000,
+     .step_us = 780,
      .collective_us = 30},
     {.name = "fsdp2-eager-2024",
      .note = "fsdp2-eager with the attention of 2024 (FlashAttention 2)",
