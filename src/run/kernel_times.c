@@ -21,6 +21,7 @@
  * step (docs/design/folding.md). */
 #include "workload.h"
 
+#include "base/arithmetic.h"
 #include "base/memory/hash.h"
 #include "base/memory/map.h"
 #include "base/memory/memory.h"
@@ -755,7 +756,7 @@ static void walk(const timing *t, walk_state *w, uint64_t *ticks)
             w->compute += whole;
             w->waits += wait > 0 ? wait : 0;
             /* Never 0, which would mean the recorded duration. */
-            ticks[s->place] = whole * 1e3 < 1 ? 1 : (uint64_t)(whole * 1e3 + 0.5);
+            ticks[s->place] = orr_max_u64(orr_ticks(whole * 1e3 + 0.5), 1);
         }
     }
     w->host = host;
