@@ -18,7 +18,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import steps_h200 as steps
 from decode_h200 import events_of
-from steps_h200 import Out
+from passes_h200 import graph_of
+from steps_h200 import Out, held
 
 BEGAN = time.perf_counter()
 MODELS = {
@@ -35,30 +36,6 @@ MODELS = {
     "llama_b1": dict(kind="llama", V=32000, d=1280, L=6, heads=20, kv=20, hd=64, ff=3456, batch=1, seq=1024, rope=1),
     "llama_600m_b32": dict(kind="llama", V=64000, d=1536, L=3, heads=12, kv=12, hd=128, ff=4096, batch=32, seq=1024, rope=1),
 }
-
-
-def graph_of(call):
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph
-
-
-def held(call, seconds=1.0):
-    call()
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    call()
-    torch.cuda.synchronize()
-    times = max(4, int(seconds / (time.perf_counter() - began)))
-    steps.stream_ms(call, times)
-    return steps.stream_ms(call, times)[0]
 
 
 def clock_of(call, seconds=0.6):
@@ -83,9 +60,9 @@ def measure(name, c, mode, sums, kernels):
     for _ in range(3):
         call()
     graph = graph_of(call)
-    ms = held(graph.replay)
+    ms, _ = held(graph.replay)
     clock, watts = clock_of(graph.replay)
-    stream = held(call, 0.5)
+    stream, _ = held(call, 0.5)
     plain, owners = events_of(call)
     for _ in range(max(3, int(400 / ms))):
         graph.replay()

@@ -14,7 +14,6 @@ import json
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -22,6 +21,8 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+
+from steps_h200 import profiled
 
 BEGAN, LIMIT = time.perf_counter(), 120.0
 DEVICE, TYPE = "cuda", torch.bfloat16
@@ -217,13 +218,7 @@ class Cudnn:
 
 def kernels_of(call):
     """(who launched it, its shapes, kernel) -> calls, us"""
-    from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as p:
-        call()
-        torch.cuda.synchronize()
-    with tempfile.NamedTemporaryFile(suffix=".json") as f:
-        p.export_chrome_trace(f.name)
-        events = json.load(open(f.name, encoding="utf-8"))["traceEvents"]
+    events = profiled(call)
     owners, found = {}, {}
     for e in events:
         if e.get("cat") in ("cpu_op", "user_annotation") and "External id" in e.get("args", {}):

@@ -10,7 +10,6 @@ operator in the graph; its shapes are those of an eager pass, whose kernels are 
 
 import json
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import steps_h200 as steps
 from passes_h200 import graph_of
-from steps_h200 import Out
+from steps_h200 import Out, held, profiled
 
 BEGAN = time.perf_counter()
 MODELS = {
@@ -42,13 +41,7 @@ PLACES = ((1, 512), (1, 8192), (8, 2048), (32, 512), (32, 4096), (128, 1024))
 
 
 def events_of(call):
-    from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as p:
-        call()
-        torch.cuda.synchronize()
-    with tempfile.NamedTemporaryFile(suffix=".json") as f:
-        p.export_chrome_trace(f.name)
-        events = json.load(open(f.name, encoding="utf-8"))["traceEvents"]
+    events = profiled(call)
     kernels = sorted((e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")), key=lambda e: e["ts"])
     owners = {}
     for e in events:
@@ -64,7 +57,7 @@ def measure(model, name, c, batch, context, sums, operators):
     token = torch.randint(0, c["V"], (batch, 1), device="cuda")
     call = lambda: model(token, caches, context - 1)
     graph = graph_of(call)
-    ms = held(graph.replay)
+    ms, _ = held(graph.replay, 0.4)
     for _ in range(3):
         call()
     eager, owners = events_of(call)
@@ -89,17 +82,6 @@ def measure(model, name, c, batch, context, sums, operators):
     for (op, shapes, types, strides, arguments), (calls, times) in found.items():
         operators.row(name, "decode", op, shapes, types.replace("c10::", ""), strides, arguments if op in WITH_ARGUMENTS else "", len(calls),
                       len(times), round(sum(times) / len(calls), 3), round(gap, 3))
-
-
-def held(call, seconds=0.4):
-    call()
-    torch.cuda.synchronize()
-    began = time.perf_counter()
-    call()
-    torch.cuda.synchronize()
-    times = max(4, int(seconds / (time.perf_counter() - began)))
-    steps.stream_ms(call, times)
-    return steps.stream_ms(call, times)[0]
 
 
 def main():

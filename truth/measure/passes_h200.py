@@ -15,7 +15,6 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
@@ -24,7 +23,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from steps_h200 import DEVICE, TYPE, Out, batch_of, compiled_model, free, make, step
+from steps_h200 import DEVICE, TYPE, Out, batch_of, compiled_model, free, make, profiled, step
 
 BEGAN = time.perf_counter()
 LIMIT = 560.0
@@ -99,13 +98,7 @@ def graph_of(call, warm=3):
 
 def operators_of(call):
     """Kernels of one call by who launched them: op, shapes, types, strides, arguments -> calls, kernels, us, names."""
-    from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as p:
-        call()
-        torch.cuda.synchronize()
-    with tempfile.NamedTemporaryFile(suffix=".json") as f:
-        p.export_chrome_trace(f.name)
-        events = json.load(open(f.name, encoding="utf-8"))["traceEvents"]
+    events = profiled(call)
     owners, calls, found = {}, {}, {}
     busy = number = 0
     for e in events:

@@ -166,6 +166,29 @@ def stream_ms(call, times=8):
     return (time.perf_counter() - began) / times * 1e3, issued / times * 1e3
 
 
+def held(call, seconds=1.0):
+    """stream_ms of so many seconds, after as long a load, so that the clock is that of sustained load."""
+    call()
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    call()
+    torch.cuda.synchronize()
+    times = max(4, int(seconds / (time.perf_counter() - began)))
+    stream_ms(call, times)
+    return stream_ms(call, times)
+
+
+def profiled(call):
+    """Events of one call, as the profiler exports them."""
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as p:
+        call()
+        torch.cuda.synchronize()
+    with tempfile.NamedTemporaryFile(suffix=".json") as f:
+        p.export_chrome_trace(f.name)
+        return json.load(open(f.name, encoding="utf-8"))["traceEvents"]
+
+
 class Out:
     def __init__(self, folder, name, columns):
         self.file = open(Path(folder) / f"{name}.csv", "w", newline="", encoding="utf-8")
@@ -232,13 +255,7 @@ COMPILED = {
 
 def kernels_of(call):
     """(name, dims of the operator that launched it) -> calls, microseconds."""
-    from torch.profiler import ProfilerActivity, profile
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as p:
-        call()
-        torch.cuda.synchronize()
-    with tempfile.NamedTemporaryFile(suffix=".json") as f:
-        p.export_chrome_trace(f.name)
-        events = json.load(open(f.name, encoding="utf-8"))["traceEvents"]
+    events = profiled(call)
     owners, sums = {}, {}
     for e in events:
         if e.get("cat") in ("cpu_op", "user_annotation") and "External id" in e.get("args", {}):

@@ -6,11 +6,12 @@ eagerly, and run forward without gradients; some of fewer layers, compiled; some
 Held for a second before it is timed, so that the clock is that of sustained load."""
 
 import sys
-import time
 
 import torch
 
 import steps_h200 as steps
+from passes_h200 import graph_of
+from steps_h200 import held
 
 MODELS = {
     "smollm2_360m": dict(kind="llama", V=49152, d=960, L=32, heads=15, kv=5, hd=64, ff=2560, batch=4, seq=2048, rope=1, tied=1),
@@ -40,31 +41,10 @@ COLUMNS = ["chip", "model", "mode", "kind", "V", "d", "L", "heads", "kv", "hd", 
            "profiled_gpu_busy_ms", "profiled_kernels", "peak_mem_bytes", "small_ms"]
 
 
-def held(call, seconds=1.0):
-    """Milliseconds per call of a stream that lasts, after as long a stream; and of the host."""
-    call()
-    torch.cuda.synchronize()
-    begin = time.perf_counter()
-    call()
-    torch.cuda.synchronize()
-    times = max(4, int(seconds / (time.perf_counter() - begin)))
-    steps.stream_ms(call, times)
-    return steps.stream_ms(call, times)
-
-
-def graph_of(model, data):
+def graph_of_step(model, data):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True, capturable=True)
     call = lambda: steps.step(model, optimizer, data)
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph
+    return graph_of(call)
 
 
 def say(name, c, mode, ms, host):
@@ -82,7 +62,7 @@ def measure_compiled(of, names):
             steps.step(model, optimizer, data)
         say(f"{name}_{layers}l", c, "compile_blocks", *held(lambda: steps.step(model, optimizer, data)))
         del optimizer
-        graph = graph_of(model, data)
+        graph = graph_of_step(model, data)
         say(f"{name}_{layers}l", c, "compile_graph", *held(graph.replay))
         del graph, model, data
 
@@ -101,14 +81,7 @@ def measure_decode(of, names, places):
             token = torch.randint(0, c["V"], (batch, 1), device="cuda")
             with torch.no_grad():
                 call = lambda: model(token, caches, context - 1)
-                side = torch.cuda.Stream()
-                side.wait_stream(torch.cuda.current_stream())
-                with torch.cuda.stream(side):
-                    call()
-                torch.cuda.current_stream().wait_stream(side)
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph):
-                    call()
+                graph = graph_of(call, 1)
             ms, host = held(graph.replay, 0.5)
             print(",".join(str(x) for x in (name, "decode", "graph", *(c.get(k, 0) for k in ("kind", "V", "d", "L", "heads", "kv",
                   "hd", "ff", "rope", "experts", "topk")), batch, 1, context, "", f"{ms:.4f}", f"{host:.4f}")), flush=True)
@@ -149,7 +122,7 @@ def main():
             model.train()
             del optimizer
             steps.free()
-            graph = graph_of(model, data)
+            graph = graph_of_step(model, data)
             say(name, c, "graph", *held(graph.replay))
             del graph, model, data
         except Exception as e:  # a model more or less
